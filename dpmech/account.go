@@ -2,9 +2,12 @@ package dpmech
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
 )
 
 // Accounting is a method to convert a total privacy loss rho (zCDP, a sum of [Gaussian.Rho]) to an upper bound on
@@ -76,7 +79,10 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 // MaxRho returns the largest rho (zCDP) whose Epsilon at delta is at most epsilon, rounded down, for 0 < epsilon <= 1e6
 // and 2^-1022 <= delta < 1. It fails if an argument is out of range, or if even rho = 2^-1000 costs more than epsilon.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
-	if err := (&Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
+	var f faults.List
+	f.Want(epsilon > 0 && epsilon <= mostEpsilon, "epsilon is %v, want more than 0 and at most 1e6", epsilon)
+	_, err := a.MarshalText()
+	if err := errors.Join(append(f, CheckDelta(delta), err)...); err != nil {
 		return 0, err
 	}
 	// Epsilon grows with rho, except in its last digits. The upper end of the search always exceeds the budget, because

@@ -1,7 +1,7 @@
 // Package dpmech implements the privacy mechanism: it clips an update, adds noise before anything leaves the device,
 // and computes the privacy cost. It is pure arithmetic, without files or clocks.
 //
-// A [Mechanism] makes releases. A [Filter] counts the releases of one run and refuses a release that would exceed the
+// A [Mechanism] makes releases. [Spends.With] counts the releases of one run and refuses a release that would exceed the
 // run's limit. After a crash, [CheckResume] decides whether a node that continues could repeat a release. Package
 // certificate adds up the cost of all runs on one data set, and has the texts.
 //

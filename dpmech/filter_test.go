@@ -10,13 +10,18 @@ import (
 	"testing"
 )
 
-func mustFilter(t testing.TB, limit *Limit) *Filter {
-	t.Helper()
-	f, err := NewFilter(limit)
-	if err != nil {
-		t.Fatal(err)
+// filter counts the releases of a run.
+type filter struct {
+	Spends
+	limit *Limit
+}
+
+func (f *filter) Reserve(round int, g Gaussian) error {
+	with, err := f.With(round, g, f.limit)
+	if err == nil {
+		f.Spends = with
 	}
-	return f
+	return err
 }
 
 // exactRho returns the sum of the costs of all releases as an exact rational number.
@@ -35,7 +40,7 @@ func TestFilterSumsUpward(t *testing.T) {
 	t.Parallel()
 	s := stream(31)
 	for range 50 {
-		f := mustFilter(t, nil)
+		f := new(filter)
 		var all []Gaussian
 		g := Gaussian{Clip: 1, Sigma: 8}
 		for round := 1; round <= 60; round++ {
@@ -56,14 +61,14 @@ func TestFilterSumsUpward(t *testing.T) {
 			t.Errorf("sum %v, want %v", f.Total().Rho, want)
 		}
 	}
-	f := mustFilter(t, nil)
+	f := new(filter)
 	for round := 1; round <= 50; round++ {
 		if err := f.Reserve(round, Gaussian{Clip: 1, Sigma: 8}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if f.Total().Rho != 1.5625 || len(f.Spends()) != 1 {
-		t.Errorf("50 releases of 1/32 cost %v in %d entries, want 1.5625 in 1", f.Total().Rho, len(f.Spends()))
+	if f.Total().Rho != 1.5625 || len(f.Spends) != 1 {
+		t.Errorf("50 releases of 1/32 cost %v in %d entries, want 1.5625 in 1", f.Total().Rho, len(f.Spends))
 	}
 }
 
@@ -103,16 +108,16 @@ func TestFilterRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := Gaussian{Clip: 0.5, Sigma: sigma}
-		f := mustFilter(t, &Limit{Epsilon: 8, Delta: 1e-5, Accounting: acc})
+		f := &filter{limit: &Limit{Epsilon: 8, Delta: 1e-5, Accounting: acc}}
 		for round := 1; round <= 50; round++ {
 			if err := f.Reserve(round, g); err != nil {
 				t.Fatalf("%v: %v", acc, err)
 			}
 		}
-		before := fmt.Sprint(f.Spends())
+		before := fmt.Sprint(f.Spends)
 		for range 2 {
 			err = f.Reserve(51, g)
-			if !errors.Is(err, ErrBudget) || !errors.Is(f.Check(51, g), ErrBudget) {
+			if !errors.Is(err, ErrBudget) {
 				t.Fatalf("%v: round 51: %v, want a refusal", acc, err)
 			}
 		}
@@ -122,7 +127,7 @@ func TestFilterRefuses(t *testing.T) {
 				t.Errorf("no %q in %q", want, err)
 			}
 		}
-		if fmt.Sprint(f.Spends()) != before || f.Last() != 50 {
+		if fmt.Sprint(f.Spends) != before || f.Last() != 50 {
 			t.Errorf("%v: the refusal changed the filter", acc)
 		}
 		// The remaining budget covers a release with a lot of noise.
@@ -139,7 +144,7 @@ func TestFilterIsTight(t *testing.T) {
 	s := stream(33)
 	for range 40 {
 		limit := Limit{Epsilon: math.Exp(s.Normal() + 1), Delta: 1e-6, Accounting: Accounting(s.IntN(3))}
-		f := mustFilter(t, &limit)
+		f := &filter{limit: &limit}
 		most, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta)
 		if err != nil {
 			t.Fatal(err)
@@ -166,7 +171,7 @@ func TestFilterIsTight(t *testing.T) {
 // parameters is refused.
 func TestFilterRounds(t *testing.T) {
 	a, b := Gaussian{Clip: 1, Sigma: 8}, Gaussian{Clip: 1, Sigma: 9}
-	f := mustFilter(t, nil)
+	f := new(filter)
 	for _, c := range []struct {
 		round int
 		g     Gaussian
@@ -190,7 +195,7 @@ func TestFilterRounds(t *testing.T) {
 		}
 	}
 	want := []Spend{{1, 2, Gaussian{Clip: 1, Sigma: 8}}, {3, 1, Gaussian{Clip: 1, Sigma: 9}}, {7, 2, Gaussian{Clip: 1, Sigma: 9}}, {9, 1, Gaussian{Clip: 1, Sigma: 8}}}
-	if got := f.Spends(); !slices.Equal(got, want) || f.Last() != 9 {
+	if got := f.Spends; !slices.Equal(got, want) || f.Last() != 9 {
 		t.Errorf("spends %v up to round %d, want %v", got, f.Last(), want)
 	}
 }
@@ -199,7 +204,7 @@ func TestFilterRounds(t *testing.T) {
 // counted.
 func TestFilterRefusesNonsense(t *testing.T) {
 	for _, limit := range []*Limit{nil, {Epsilon: 1e6, Delta: 1e-5, Accounting: GDP}} {
-		f := mustFilter(t, limit)
+		f := &filter{limit: limit}
 		for _, v := range [][2]float64{
 			{}, {1, 0}, {0, 1}, {-1, 8}, {1, -8}, {math.NaN(), 8}, {1, math.NaN()}, {math.Inf(1), 8}, {1, math.Inf(1)},
 			{5e-324, 5e-324}, {1e-310, 1e-309}, {1, 5e-324}, {1, 1e300}, {1e300, 1e300}, {1, 1e-3}, // last case: rho 2e6
@@ -219,7 +224,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 		}
 	}
 	// Here, the sum exceeds MaxTotal.
-	f := mustFilter(t, nil)
+	f := new(filter)
 	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 0.0015}), f.Reserve(3, Gaussian{Clip: 1, Sigma: 8})); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +233,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 	}
 	for _, l := range []Limit{{}, {Epsilon: 8, Delta: 0, Accounting: GDP}, {Epsilon: 0, Delta: 1e-5, Accounting: GDP}, {Epsilon: math.NaN(), Delta: 1e-5, Accounting: GDP}, {Epsilon: 8, Delta: 1, Accounting: GDP},
 		{Epsilon: 8, Delta: 1e-5, Accounting: Accounting(9)}} {
-		if _, err := NewFilter(&l); err == nil {
+		if err := l.Validate(); err == nil {
 			t.Errorf("limit %+v was accepted", l)
 		}
 	}

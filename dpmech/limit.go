@@ -35,18 +35,20 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s against %s, and %v against %s", text, WeakestNamed, l.EpsilonAll, AllOthers)
 }
 
-// Validate returns an error that names each field whose value is out of range. A nil limit is valid.
+// Validate returns an error that names each field whose value is out of range, or an error if the limit is too small for
+// any release. A nil limit is valid.
 func (l *Limit) Validate() error {
 	if l == nil {
 		return nil
 	}
-	var f faults.List
-	f.Want(l.Epsilon > 0 && l.Epsilon <= 1e6, "epsilon is %v, want more than 0 and at most 1e6", l.Epsilon)
-	f.Want(l.EpsilonAll == 0 || l.EpsilonAll >= l.Epsilon && l.EpsilonAll <= 1e6,
-		"epsilon against all is %v, want 0 (no limit) or epsilon (%v) to 1e6", l.EpsilonAll, l.Epsilon)
-	_, err := l.Accounting.MarshalText()
-	return errors.Join(append(f, CheckDelta(l.Delta), err)...)
+	_, err := l.Accounting.MaxRho(l.Epsilon, l.Delta)
+	if err == nil && l.EpsilonAll != 0 && !(l.EpsilonAll >= l.Epsilon && l.EpsilonAll <= mostEpsilon) {
+		err = fmt.Errorf("dpmech: epsilon against all is %v, want 0 (no limit) or epsilon (%v) to 1e6", l.EpsilonAll, l.Epsilon)
+	}
+	return err
 }
+
+const mostEpsilon = 1e6 // largest epsilon of a limit
 
 // CheckDelta returns an error if delta is not in range.
 func CheckDelta(delta float64) error {
@@ -56,22 +58,14 @@ func CheckDelta(delta float64) error {
 	return nil
 }
 
-// Clone returns a copy of l, or nil if l is nil.
-func (l *Limit) Clone() *Limit {
-	if l == nil {
-		return nil
-	}
-	own := *l
-	return &own
-}
-
-// Lifelong returns a copy of l for a lifetime. If EpsilonAll is 0, the copy has the value of Epsilon instead.
+// Lifelong returns the limit for a lifetime: l, or a copy whose EpsilonAll is Epsilon if l has none.
 func (l *Limit) Lifelong() *Limit {
-	l = l.Clone()
-	if l != nil && l.EpsilonAll == 0 {
-		l.EpsilonAll = l.Epsilon
+	if l == nil || l.EpsilonAll != 0 {
+		return l
 	}
-	return l
+	whole := *l
+	whole.EpsilonAll = l.Epsilon
+	return &whole
 }
 
 // Left returns the budget that remains. The parameter spent is the total cost of the releases so far. The result has

@@ -278,7 +278,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 // never to a release with too little noise.
 func TestSourceFailure(t *testing.T) {
 	broken := errors.New("broken")
-	for _, good := range []int64{0, 1, 31} {
+	for good := range int64(32) {
 		source := func() io.Reader { return &failing{stream(4), good, broken} }
 		m, err := NewMechanism(5000, source())
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -251,17 +250,6 @@ func TestFill(t *testing.T) {
 	}
 	if got[0] == got[1] {
 		t.Error("two calls drew the same")
-	}
-}
-
-func TestFillFails(t *testing.T) {
-	broken := errors.New("broken")
-	for good := range 32 {
-		n := normal{random: &failing{stream(4), int64(good), broken}}
-		dst := []int64{1, 2, 3}
-		if err := n.fill(dst, 28); !errors.Is(err, broken) || !slices.Equal(dst, make([]int64, 3)) {
-			t.Errorf("after %d good bytes: %v, %v; want %v and zeros", good, err, dst, broken)
-		}
 	}
 }
 

@@ -21,7 +21,7 @@ func TestFilterHasTwoLimits(t *testing.T) {
 	first, second := both, both
 	first.EpsilonAll, second.Epsilon = 0, both.EpsilonAll/2
 	for name, l := range map[string]Limit{"both": both, "the first": first, "the second": second} {
-		f := mustFilter(t, &l)
+		f := &filter{limit: &l}
 		for round := 1; round <= 10; round++ {
 			if err := f.Reserve(round, shared); err != nil {
 				t.Fatalf("%s: round %d: %v", name, round, err)
@@ -41,7 +41,7 @@ func TestFilterHasTwoLimits(t *testing.T) {
 // TestFilterTellsAdversariesApart checks that a round that was reserved with one adversary cannot be reserved again
 // with another.
 func TestFilterTellsAdversariesApart(t *testing.T) {
-	f := mustFilter(t, nil)
+	f := new(filter)
 	if err := f.Reserve(1, shared); err != nil {
 		t.Fatal(err)
 	}

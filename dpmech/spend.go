@@ -54,60 +54,6 @@ func bounded(rho float64) error {
 		"protection", rho, float64(MaxTotal))
 }
 
-// Spends are the releases of a run.
-type Spends []Spend
-
-// Validate returns an error unless the elements are in order of rounds, and a new element begins only where parameters
-// change or rounds are skipped, as in the result of [Filter.Spends].
-func (list Spends) Validate() error {
-	var f faults.List
-	for i, s := range list {
-		err := s.Validate()
-		if err == nil && i > 0 && len(f) == 0 {
-			switch before := list[i-1]; {
-			case s.First <= before.Last():
-				err = fmt.Errorf("dpmech: first round is %d, want a round after %d", s.First, before.Last())
-			case s.Unit != before.Unit:
-				err = fmt.Errorf("dpmech: unit is %v, want %v: a run protects one unit", s.Unit, before.Unit)
-			case s.First == before.Last()+1 && s.Gaussian == before.Gaussian:
-				err = errors.New("dpmech: the entry has the same parameters as the entry just before it, want a " +
-					"single entry for both")
-			}
-		}
-		if err != nil {
-			f.At(fmt.Sprintf("releases[%d]", i), err)
-		}
-	}
-	if len(f) > 0 {
-		return errors.Join(f...)
-	}
-	return bounded(list.Total().All)
-}
-
-// Total returns the cost of all releases, rounded up.
-func (list Spends) Total() (sum Total) {
-	for _, s := range list {
-		sum = sum.Plus(s.Total())
-	}
-	return sum
-}
-
-// Rounds returns the number of releases.
-func (list Spends) Rounds() (n int) {
-	for _, s := range list {
-		n += s.Rounds
-	}
-	return n
-}
-
-// Unit returns the unit that all releases protect: Client if there are none.
-func (list Spends) Unit() Unit {
-	if len(list) == 0 {
-		return Client
-	}
-	return list[0].Unit
-}
-
 // sumUp returns a+b, rounded up. a and b must be costs: not negative, and far from overflow and underflow.
 func sumUp(a, b float64) float64 {
 	s := a + b

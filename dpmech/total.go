@@ -54,8 +54,9 @@ func (g Gaussian) Total(n int) Total {
 // Adversary describes an adversary who sees all releases and has the knowledge of a number of members (Colluders). The
 // zero value is [Everybody].
 type Adversary struct {
-	Shared            bool // the releases have pairwise noise
-	Colluders, Absent int  // see [Shared]
+	Shared    bool `json:"-"` // the releases have pairwise noise
+	Colluders int  `json:"colluders"`
+	Absent    int  `json:"absent,omitempty"` // see [Shared]
 }
 
 // or returns the adversary to whom the sum of two costs applies. This adversary has the smaller of the two numbers of

@@ -9,6 +9,8 @@ import (
 
 const bigBits = 640
 
+var precise = newReference(bigBits)
+
 func bigInt(x uint64) *big.Float {
 	return new(big.Float).SetPrec(bigBits).SetInt(new(big.Int).SetUint64(x))
 }
@@ -22,28 +24,12 @@ func bigFraction(digits ...uint64) *big.Float {
 	return x
 }
 
-// bigExp returns exp(-v) with a relative error of about 2^-600. It computes the exponential series of v/2^32, whose
-// terms are all positive, and squares its reciprocal 32 times.
-func bigExp(v *big.Float) *big.Float {
-	const halved = 32
-	w := new(big.Float).SetMantExp(v, -halved)
-	sum, term := bigInt(0), bigInt(1)
-	for k := uint64(1); term.Sign() != 0 && sum.MantExp(nil)-term.MantExp(nil) < bigBits; k++ {
-		sum.Add(sum, term)
-		term.Mul(term, w).Quo(term, bigInt(k))
-	}
-	for range halved {
-		sum.Mul(sum, sum)
-	}
-	return sum.Quo(bigInt(1), sum)
-}
-
 // bigBell returns exp(-x^2/2) at x = (k+fraction)/2^cellBits.
 func bigBell(k uint64, fraction *big.Float) *big.Float {
 	x := new(big.Float).Add(bigInt(k), fraction)
 	x.SetMantExp(x, -cellBits)
 	x.Mul(x, x)
-	return bigExp(x.SetMantExp(x, -1))
+	return precise.exp(x.Neg(x.SetMantExp(x, -1)))
 }
 
 // bigDensity returns heights[0]*exp(-x^2/2) at x = (k+fraction)/2^cellBits.
@@ -87,7 +73,7 @@ func TestExpNeg(t *testing.T) {
 	var worst float64
 	for range trials(t, 10000) {
 		z := corner(r) % limit
-		want := bigExp(bigFraction(z))
+		want := precise.exp(new(big.Float).Neg(bigFraction(z)))
 		diff := minus(bigInt(expNeg(z)), want.SetMantExp(want, 63))
 		if worst = max(worst, math.Abs(diff)); worst >= 3 {
 			t.Fatalf("expNeg(%#x) is %.2f too high", z, diff)

@@ -36,7 +36,7 @@ func TestUnitText(t *testing.T) {
 
 // TestUnitsDoNotMix checks that a run protects one unit.
 func TestUnitsDoNotMix(t *testing.T) {
-	f := Filter{}
+	f := new(filter)
 	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 30, Unit: Record}), f.Reserve(2, Gaussian{Clip: 1, Sigma: 30})); !errors.Is(err, ErrUnit) {
 		t.Errorf("a run with two units: %v", err)
 	}

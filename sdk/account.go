@@ -3,7 +3,6 @@ package sdk
 import (
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// account charges the run's releases that use data to the run's privacy filter and to the ledger. It is nil if the run
-// is not private.
+// account counts the run's releases that use data, within the run's limit, and charges them to the ledger. It is nil if the
+// run is not private.
 type account struct {
 	ledger *state.Ledger // nil: only this run's releases are counted
 	run    certificate.RunID
@@ -23,36 +22,24 @@ type account struct {
 
 	reserved, marked int // the last rounds of this run that the ledger had reserved and marked when newAccount ran
 
-	mu     sync.Mutex // guards changes of filter
-	filter *dpmech.Filter
+	limit  *dpmech.Limit
+	mu     sync.Mutex    // guards spends
+	spends dpmech.Spends // the counted releases
 }
 
-func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*account, error) {
+func newAccount(c *Config) *account {
+	f := c.plan.fleet
 	if f.Privacy.NonPrivate {
-		return nil, nil
+		return nil
 	}
-	a := &account{ledger: ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: member}, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
-	if i := slices.Index(f.Members, member); i >= 0 && i < len(f.PairKeys) {
+	hash := c.plan.hash()
+	a := &account{ledger: c.Ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: c.Name},
+		cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds, limit: f.Privacy.Limit()}
+	if i, known := c.plan.number[c.Name]; known && f.PairKeys != nil {
 		a.run.PairKey = f.PairKeys[i].String()
 	}
 	a.reserved, a.marked = a.inLedger()
-	var err error
-	a.filter, err = dpmech.NewFilter(f.Privacy.Limit())
-	return a, err
-}
-
-// covers returns an error if the rest of the run costs more than the ledger's remaining budget, or if the ledger has ended
-// and releases with data are left.
-func (a *account) covers() error {
-	if a == nil || a.ledger == nil {
-		return nil
-	}
-	if a.reserved < a.rounds {
-		if err := a.ledger.CheckTime(time.Now()); err != nil {
-			return err
-		}
-	}
-	return a.ledger.Covers(a.run, a.rounds, a.cost)
+	return a
 }
 
 // inLedger returns this run's last reserved and last marked rounds in the ledger, or zeros without a ledger.
@@ -63,16 +50,43 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run), a.ledger.Marked(a.run)
 }
 
-// load restores a stored filter. head is the ledger's position when the filter was stored, or empty if the node had no
-// ledger at the time. If head is empty, load charges all releases in the filter to the current ledger.
-func (a *account) load(filter []byte, head string) (err error) {
-	if a.filter, err = certificate.LoadFilter(filter); err != nil {
+// check returns an error unless the run can continue from the stored state of the given release (0 for none), in which
+// head is the ledger's position: the ledger must not be older than the state, must have no release that the state lacks
+// (see [dpmech.CheckResume]), and must have time and budget for the rest of the run. check changes nothing.
+func (a *account) check(m Method, release int, head string) error {
+	if a == nil {
+		return nil
+	}
+	if err := a.ledger.CheckHead(head); err != nil {
 		return err
 	}
-	if err := a.ledger.CheckHead(head); err != nil || head != "" || a.ledger == nil {
-		return err
+	round := m.Data(release)
+	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
+		return fmt.Errorf("%w (%w)", trust.Lost(fmt.Sprintf("sdk: the ledger has release %d of this run", a.reserved), round, ""), err)
 	}
-	for round := 1; round <= a.filter.Last(); round++ {
+	if a.ledger == nil {
+		return nil
+	}
+	if a.reserved < a.rounds {
+		if err := a.ledger.CheckTime(time.Now()); err != nil {
+			return err
+		}
+	}
+	return a.ledger.Covers(a.run, a.rounds, a.cost)
+}
+
+// resume counts the releases with data that a stored state contains, whose number is given. head is the ledger's
+// position when the state was stored, or empty if the node had no ledger at the time. If head is empty, resume charges
+// these releases to the current ledger.
+func (a *account) resume(releases int, head string) error {
+	if a == nil || releases == 0 {
+		return nil
+	}
+	a.spends = dpmech.Spends{{First: 1, Rounds: releases, Gaussian: a.cost}}
+	if head != "" || a.ledger == nil {
+		return nil
+	}
+	for round := 1; round <= releases; round++ {
 		if err := a.ledger.Reserve(a.run, round, a.cost); err != nil {
 			return fmt.Errorf("sdk: release %d was made before the run had a ledger, and now cannot be charged to "+
 				"the ledger: %w", round, err)
@@ -81,25 +95,14 @@ func (a *account) load(filter []byte, head string) (err error) {
 	return nil
 }
 
-// check returns an error if the ledger has a release that is missing from the node's stored state; see
-// [dpmech.CheckResume]. round is the last round with data in the stored state, or 0 if no state is stored.
-func (a *account) check(round int) error {
-	if a == nil {
-		return nil
-	}
-	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
-		return fmt.Errorf("%w (%w)", trust.Lost(fmt.Sprintf("sdk: the ledger has release %d of this run", a.reserved), round, ""), err)
-	}
-	return nil
-}
-
-// reserve charges a release to the ledger and the filter. It must be called before the noise is drawn. If reserve
+// reserve counts a release and charges it to the ledger. It must be called before the noise is drawn. If reserve
 // returns an error, nothing is charged. A charge to the ledger survives a crash.
 func (a *account) reserve(round int) error {
 	if a == nil {
 		return nil
 	}
-	if err := a.filter.Check(round, a.cost); err != nil {
+	spends, err := a.spends.With(round, a.cost, a.limit)
+	if err != nil {
 		return fmt.Errorf("sdk: release %d was not made: %w", round, err)
 	}
 	if a.ledger != nil {
@@ -115,7 +118,8 @@ func (a *account) reserve(round int) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.filter.Reserve(round, a.cost)
+	a.spends = spends
+	return nil
 }
 
 // mark records in the ledger that neighbors may already hold the releases up to and including number round. It must be
@@ -133,5 +137,5 @@ func (a *account) mark(round int) error {
 func (a *account) total() dpmech.Total {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.filter.Total()
+	return a.spends.Total()
 }

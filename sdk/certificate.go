@@ -22,7 +22,7 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
 	}
 	n.account.mu.Lock()
-	c, err := certificate.New(n.about(), n.fleet.Privacy.Delta, n.account.filter, lifetime)
+	c, err := certificate.New(n.about(), n.fleet.Privacy.Delta, n.account.spends, n.account.limit, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -45,11 +45,10 @@ func (n *Node) about() certificate.About {
 	if changed := n.data.String(); changed != "" {
 		conditions = append(conditions, changed)
 	}
-	others, full := n.trust.OtherLedgers(n.public) // none without a ledger
-	for _, o := range others {
+	for _, o := range n.public.Ledgers { // none without a ledger
 		conditions = append(conditions, o.String())
 	}
-	if full {
+	if n.public.Full() {
 		conditions = append(conditions, "neighbors may know of further ledgers of this member: there was no room to name more")
 	}
 	about := certificate.About{

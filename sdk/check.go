@@ -3,7 +3,6 @@ package sdk
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -39,7 +38,6 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	if r.Config = c.validate(false); c.plan == nil {
 		return r
 	}
-	hash := c.plan.fleet.Hash()
 	r.Privacy = c.plan.affordable()
 	kept, err := read()
 	switch {
@@ -47,27 +45,24 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	case err != nil:
 		r.State = err
 	default:
-		if r.State = checkOwn(hash, c.Name, kept.Fleet, kept.Member, kept.Build); r.State == nil {
-			r.Kept = kept
-			if c.Oracle != nil {
-				_, r.Changed = c.presentData(kept.Data, kept.Round)
-			}
-		} else {
-			r.State = fmt.Errorf("stored state of release %d: %w", kept.Round, r.State)
-			if named, ok := c.Store.(fmt.Stringer); ok {
-				r.State = fmt.Errorf("%v: %w", named, r.State)
-			}
-			r.State = fmt.Errorf("sdk: %w", r.State)
+		if err := c.checkOwn(kept.Fleet, kept.Member, kept.Build); err != nil {
+			r.State = c.inState(kept.Round, err)
+			break
+		}
+		r.Kept = kept
+		if c.Oracle != nil {
+			_, r.Changed = c.presentData(kept.Data, kept.Round)
 		}
 	}
+	release := cmp.Or(r.Kept, new(state.Snapshot)).Round
 	if r.Config == nil && c.Samples > 0 {
 		r.Space = c.space(r.Kept)
 	}
-	if r.Config == nil && c.agrees() && c.PairKeys != nil {
-		r.Pair = r.checkPair(&c, hash)
+	if r.Config == nil && c.agrees() && c.PairKeys != nil && !c.quiet(release) {
+		_, r.Pair = c.findPair(release)
 	}
 	if c.Ledger != nil && !c.plan.fleet.Privacy.NonPrivate {
-		r.Ledger = r.checkLedger(&c, hash, read)
+		r.Ledger = r.checkLedger(&c, read)
 	}
 	return r
 }
@@ -86,34 +81,14 @@ func (c *Config) snapshotSize(m admm.Config) int {
 	return wire.MaxSnapshot(c.plan.fleet.Dim, len(m.Neighbors), m.Estimator.Memory())
 }
 
-// checkPair checks the one-time key if the rest of the run needs it.
-func (r *Check) checkPair(c *Config, hash [32]byte) error {
-	release := cmp.Or(r.Kept, new(state.Snapshot)).Round
-	if c.quiet(release) {
-		return nil
-	}
-	_, err := c.findPair(hash, release)
-	return err
-}
-
 // checkLedger checks the ledger against the stored state and the cost of the rest of the run.
-func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snapshot, error)) error {
-	kept := cmp.Or(r.Kept, new(state.Snapshot))
-	if err := cfg.Ledger.CheckHead(kept.Ledger); err != nil {
-		return err
-	}
-	a, err := newAccount(cfg.plan.fleet, hash, cfg.Name, cfg.Ledger)
-	if err != nil {
-		return err
-	}
-	err = a.check(cfg.plan.fleet.Method.Data(kept.Round))
+func (r *Check) checkLedger(c *Config, read func() (*state.Snapshot, error)) error {
+	kept, a, m := cmp.Or(r.Kept, new(state.Snapshot)), newAccount(c), c.plan.fleet.Method
+	err := a.check(m, kept.Round, kept.Ledger)
 	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {
-			err = a.check(cfg.plan.fleet.Method.Data(now.Round))
+			err = a.check(m, now.Round, now.Ledger)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return a.covers()
+	return err
 }

@@ -17,6 +17,7 @@ import (
 // TestCheck checks that Check reports every error that New or Run would return, each in the right field of the result
 // and in no other field, without querying the oracle.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger")
 	own, err := state.CreateLedger(path, "data", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {

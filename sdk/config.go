@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Oracle returns the loss of a parameter vector for one sample. It should name its data: see [Digester].
+// Oracle returns the loss of a parameter vector for one sample. It should name its data: see [zoest.Digester].
 type Oracle = zoest.Oracle
 
 // OracleFunc turns a function into an [Oracle].
@@ -28,14 +28,14 @@ type OracleFunc = zoest.OracleFunc
 type Config struct {
 	Fleet     Planner             // the run, the same for all members: a *Fleet, or the *Plan of one
 	Name      string              // the name of this member
-	Oracle    Oracle              // the loss, perhaps a zoest.BatchOracle, which gets up to Window queries, or a Digester
+	Oracle    Oracle              // the loss, perhaps a zoest.BatchOracle, which gets up to Window queries, or a zoest.Digester
 	Transport transport.Transport // reaches neighbors by name; the caller closes it
 	Samples   int                 // m, the number of the oracle's samples, at least 1
 
 	// State that outlives the process. A restarted node without a Store fails once its Ledger or a neighbor shows
 	// earlier releases of this node.
 
-	Store  state.Store   // a restarted node continues from it, bit for bit if its data is the same; see [Digester]
+	Store  state.Store   // a restarted node continues from it, bit for bit if its data is the same; see [zoest.Digester]
 	Ledger *state.Ledger // counts the releases of all runs on the same data, and remembers neighbors' ledgers; nil: only this run's count
 
 	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor can

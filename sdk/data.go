@@ -9,19 +9,12 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
-
-// Digester is an optional interface of [Config.Oracle]. Digest returns a text, such as a SHA-256, that identifies the
-// samples in their order and everything else on the device that losses depend on; "" means unknown. The text never
-// leaves the device. While a node exists, its data must not change.
-//
-// A restarted node compares the texts of both processes. If they are equal, it continues with the same bits. If not, its
-// estimator begins with an empty memory. If a text is unknown, it does so in a run that protects each record.
-type Digester interface{ Digest() string }
 
 // digest returns a digest, under a key, of what an oracle says about its data, or zero if it says nothing.
 func digest(key [32]byte, o Oracle) (sum [32]byte) {
-	if d, ok := o.(Digester); ok {
+	if d, ok := o.(zoest.Digester); ok {
 		if text := d.Digest(); text != "" {
 			h := hmac.New(sha256.New, key[:])
 			h.Write([]byte(text))

@@ -8,172 +8,98 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
-	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// both is the transport of a member that belongs to two networks: it sends every frame to both networks and receives
-// from both. It delays each release until it has received a release from each network.
-type both struct {
-	one, other transport.Transport
-	dim        int
-	in         chan heard
-	once       sync.Once
-}
-
-type heard struct {
-	from  string
-	frame []byte
-	err   error
-}
-
-func (b *both) Send(ctx context.Context, to string, frame []byte) error {
-	return errors.Join(b.one.Send(ctx, to, frame), b.other.Send(ctx, to, append([]byte(nil), frame...)))
-}
-
-func (b *both) Recv(ctx context.Context) (string, []byte, error) {
-	b.once.Do(func() {
-		var released sync.WaitGroup
-		released.Add(2)
-		for _, tr := range []transport.Transport{b.one, b.other} {
-			go func() {
-				codec, err := wire.NewCodec(b.dim)
-				for first := true; err == nil; {
-					var msg admm.Message
-					from, frame, err := tr.Recv(context.Background())
-					if err == nil && first && codec.Decode(frame, &msg) == nil && msg.Kind == admm.Release {
-						first = false
-						released.Done()
-						released.Wait()
-					}
-					b.in <- heard{from, frame, err}
-					if err != nil {
-						return
-					}
-				}
-			}()
+// TestDoubleLeavesEvidence lets a copy of a device make another first release than the device has made, with the same
+// key. The neighbor that receives both stores evidence that others can verify and that survives a restart. The device,
+// which receives the evidence, stops and never starts again.
+func TestDoubleLeavesEvidence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := privateRing()
+		f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+		w := &tinytest.World{Fleet: f, Samples: samples[:2], Disks: map[string]tinytest.OpenStore{"a": tinytest.MemStore(), "b": tinytest.MemStore()}}
+		var ended sync.WaitGroup
+		run := func(name string, ctx context.Context) (n *sdk.Node, end func() error) {
+			n, err := w.Start(name)
+			if err != nil {
+				return nil, func() error { return err }
+			}
+			ended.Go(func() { err = n.Run(ctx) })
+			return n, func() error { ended.Wait(); return err }
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		b, _ := run("b", ctx)
+		copied, err := w.Play("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for value := range 2 {
+			first := &admm.Message{Kind: admm.Release, Round: 1, Grid: []int32{int32(value), 0, 0, 0, 0, 0}}
+			copied.Sign(first, nil)
+			if err := copied.Send(ctx, "b", first); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		evidence := b.Status().Evidence
+		if len(evidence) != 1 || evidence[0].Member != "a" {
+			t.Fatalf("the neighbor has %+v", evidence)
+		}
+		if err := evidence[0].Verify(f.Run, f.Hash(), w.Keys("a")); err != nil {
+			t.Error(err)
+		}
+		one := evidence[0]
+		for name, err := range map[string]error{
+			"another run":    one.Verify("other", f.Hash(), w.Keys("a")),
+			"another member": one.Verify(f.Run, f.Hash(), w.Keys("b")),
+			"twice the same": (signed.Evidence{Member: "a", Round: one.Round, First: one.First, Second: one.First}).Verify(f.Run, f.Hash(), w.Keys("a")),
+			"another round":  (signed.Evidence{Member: "a", Round: 77, First: one.First, Second: one.Second}).Verify(f.Run, f.Hash(), w.Keys("a")),
+			"half of it":     (signed.Evidence{Member: "a", First: one.First}).Verify(f.Run, f.Hash(), w.Keys("a")),
+		} {
+			if err == nil {
+				t.Errorf("%s: the evidence counts", name)
+			}
+		}
+		stop()
+		ended.Wait()
+		ctx, stop = context.WithCancel(t.Context())
+		if b, _ = run("b", ctx); len(b.Status().Evidence) != 1 {
+			t.Errorf("the neighbor after a restart: %+v", b.Status())
+		}
+		a, err := w.Start("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := a.Run(ctx); !errors.Is(err, trust.ErrClone) || a.Status().Done {
+				t.Errorf("the device: %v, %+v", err, a.Status())
+			}
+		}
+		if _, err := w.Start("a"); !errors.Is(err, trust.ErrClone) {
+			t.Errorf("the device after a restart: %v", err)
+		}
+		stop()
+		ended.Wait()
+		if err := w.Close(); err != nil {
+			t.Error(err)
 		}
 	})
-	select {
-	case h := <-b.in:
-		return h.from, h.frame, h.err
-	case <-ctx.Done():
-		return "", nil, ctx.Err()
-	}
-}
-
-func (b *both) MaxFrame() int { return b.one.MaxFrame() }
-func (b *both) Close() error  { return errors.Join(b.one.Close(), b.other.Close()) }
-
-// TestDoubleLeavesEvidence runs a copy of a device, with the same key and state, at the same time as the device. Both
-// reach the same neighbor, which stores evidence that others can verify and that survives a restart. A node that
-// receives the evidence stops and never starts again. No node finishes.
-func TestDoubleLeavesEvidence(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-	nets := []*mem.Net{mem.New(f.Members...), mem.New(f.Members...)}
-	open := func(i int, name string) transport.Transport {
-		tr, err := nets[i].Node(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tr
-	}
-	dir := t.TempDir()
-	config := func(name string, i int, tr transport.Transport, folder string) sdk.Config {
-		c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr,
-			ResendAfter: 5 * time.Millisecond}
-		sign(&c)
-		store, err := state.Open(filepath.Join(dir, folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = store.Close() })
-		c.Store = store
-		return c
-	}
-	b := config("b", 1, &both{one: open(0, "b"), other: open(1, "b"), dim: f.Dim, in: make(chan heard)}, "b")
-	cfgs := []sdk.Config{config("a", 0, open(0, "a"), "first"), config("a", 0, open(1, "a"), "second"), b}
-	var all []*sdk.Node
-	for _, c := range cfgs {
-		n, err := sdk.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, n)
-	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	errs := make([]error, len(all))
-	var clones, rest sync.WaitGroup
-	for i, n := range all {
-		if i == 2 {
-			rest.Go(func() { errs[i] = n.Run(ctx) })
-			continue
-		}
-		clones.Go(func() { errs[i] = n.Run(ctx) })
-	}
-	clones.Wait()
-	stop()
-	rest.Wait()
-	for i, n := range all[:2] {
-		if !errors.Is(errs[i], trust.ErrClone) || n.Status().Done {
-			t.Errorf("copy %d: %v, %+v", i, errs[i], n.Status())
-		}
-	}
-	evidence := all[2].Status().Evidence
-	if len(evidence) != 1 || evidence[0].Member != "a" {
-		t.Fatalf("the neighbor has %+v, %v", evidence, errs[2])
-	}
-	if err := evidence[0].Verify(f.Run, f.Hash(), memberKeys("a")); err != nil {
-		t.Error(err)
-	}
-	for name, err := range map[string]error{
-		"another run":    evidence[0].Verify("other", f.Hash(), memberKeys("a")),
-		"another member": evidence[0].Verify(f.Run, f.Hash(), memberKeys("b")),
-		"twice the same": (signed.Evidence{Member: "a", Round: evidence[0].Round, First: evidence[0].First,
-			Second: evidence[0].First}).Verify(f.Run, f.Hash(), memberKeys("a")),
-		"another round": (signed.Evidence{Member: "a", Round: 77, First: evidence[0].First,
-			Second: evidence[0].Second}).Verify(f.Run, f.Hash(), memberKeys("a")),
-		"half of it": (signed.Evidence{Member: "a", First: evidence[0].First}).Verify(f.Run, f.Hash(),
-			memberKeys("a")),
-	} {
-		if err == nil {
-			t.Errorf("%s: the evidence counts", name)
-		}
-	}
-	for _, c := range cfgs {
-		if err := c.Store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		_ = c.Transport.Close()
-	}
-	again := config("b", 1, open(0, "b"), "b")
-	n, err := sdk.New(again)
-	if err != nil || len(n.Status().Evidence) != 1 {
-		t.Errorf("the neighbor after a restart: %v", err)
-	}
-	for i, folder := range []string{"first", "second"} {
-		if _, err := sdk.New(config("a", 0, open(i, "a"), folder)); !errors.Is(err, trust.ErrClone) {
-			t.Errorf("%s after a restart: %v", folder, err)
-		}
-	}
 }
 
 // TestLedgerThatWentOnIsFoundOut rolls back a ledger, which then grows to at least its old length in a run without
 // neighbors that remember the old ledger. In the next run, a neighbor that remembers the old ledger must detect the
 // rollback.
 func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
+	t.Parallel()
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()
 		copyFiles(t, dir, old, "b.ledger", "b.ledger.mark")
@@ -259,36 +185,6 @@ func copyFiles(t *testing.T, from, to string, names ...string) {
 		}
 		if err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// TestKeepCertificate checks that a new certificate replaces a stored certificate with the same last release only if it
-// has at least as many countersignatures.
-func TestKeepCertificate(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-	all := nodes(t, f, inMemory(t, f), nil)
-	mustRun(t, all)
-	cert, err := all[0].Certificate()
-	if err != nil || len(cert.Countersigned) != 1 {
-		t.Fatalf("%+v, %v", cert, err)
-	}
-	path := filepath.Join(t.TempDir(), "certificate.json")
-	bare, other := *cert, *cert
-	bare.Countersigned = nil
-	other.Countersigned, other.Head = nil, "ff"+cert.Head[2:]
-	for i, step := range []struct {
-		write *certificate.Certificate
-		want  *certificate.Certificate
-	}{{&bare, &bare}, {cert, cert}, {&bare, cert}, {&other, &other}, {cert, cert}} {
-		if err := state.WriteCertificate(path, step.write); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		want, _ := step.want.JSON()
-		if err != nil || string(got) != string(want) {
-			t.Errorf("step %d: the file has %s, %v; want %s", i, got, err, want)
 		}
 	}
 }

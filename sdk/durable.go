@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -22,21 +21,20 @@ func (n *Node) resume(mcfg admm.Config) error {
 		return err
 	}
 	n.tieData(mcfg, snaps)
+	newest := &wire.Snapshot{}
+	if len(snaps) > 0 {
+		newest = &snaps[0]
+	}
+	round := newest.State.Round
+	if err := n.account.check(n.fleet.Method, round, newest.Ledger); err != nil {
+		return err
+	}
 	if len(snaps) == 0 {
-		if err := n.account.check(0); err != nil {
-			return err
-		}
 		n.machine, err = admm.New(mcfg)
 		return err
 	}
-	newest, round := &snaps[0], snaps[0].State.Round
-	if a := n.account; a != nil {
-		if err := a.check(n.fleet.Method.Data(round)); err != nil {
-			return err
-		}
-		if err := a.load(newest.Filter, newest.Ledger); err != nil {
-			return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
-		}
+	if err := n.account.resume(n.fleet.Method.Data(round), newest.Ledger); err != nil {
+		return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
 	}
 	for i := len(snaps) - 1; i >= 0; i-- {
 		if err := n.trust.Resume(&snaps[i]); err != nil {
@@ -76,13 +74,13 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 		snap := &list[i]
 		err := wire.DecodeSnapshot(s.State, snap)
 		if err == nil {
-			err = checkOwn(n.hash, n.cfg.Name, snap.Fleet, snap.Member, snap.Build)
+			err = n.cfg.checkOwn(snap.Fleet, snap.Member, snap.Build)
 		}
 		if err == nil && snap.State.Round != s.Round {
 			err = fmt.Errorf("found release %d, want %d", snap.State.Round, s.Round)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("sdk: %v: stored state of release %d: %w", n.cfg.Store, s.Round, err)
+			return nil, n.cfg.inState(s.Round, err)
 		}
 		for k, p := range snap.Peers {
 			snap.State.Edges[k].Peer = n.peer(p.Name)
@@ -93,15 +91,24 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 
 // checkOwn returns an error if a stored state does not belong to this node, because its fleet, member or arithmetic
 // differs.
-func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
-	if fleet != want || member != name {
+func (c *Config) checkOwn(fleet [32]byte, member, arithmetic string) error {
+	if want := c.plan.hash(); fleet != want || member != c.Name {
 		return fmt.Errorf("it belongs to a fleet with hash %x and member %q, want %x and %q: give each run a state of its own", fleet[:8],
-			member, want[:8], name)
+			member, want[:8], c.Name)
 	}
 	if arithmetic != build {
 		return fmt.Errorf("it comes from a program with %q, want %q: finish the run with the program that began it", arithmetic, build)
 	}
 	return nil
+}
+
+// inState names the stored state of a release in an error, with the store if it has a name.
+func (c *Config) inState(release int, err error) error {
+	store := ""
+	if named, ok := c.Store.(fmt.Stringer); ok {
+		store = named.String() + ": "
+	}
+	return fmt.Errorf("sdk: %sstored state of release %d: %w", store, release, err)
 }
 
 // record stores the state of the new release and then marks the release in the ledger. The node must not show or send
@@ -129,30 +136,20 @@ func (n *Node) record() error {
 
 // note is the note of a stored state, which also goes into the log of releases.
 type note struct {
-	Model string  `json:"model_sha256"`
-	Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
-	All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if it differs from Rho
-	Began string  `json:"began"`             // when the run began on this device, for certificates
-	Made  string  `json:"made"`              // when the release was made
+	Model string `json:"model_sha256"`
+	Began string `json:"began"` // when the run began on this device, for certificates
+	Made  string `json:"made"`  // when the release was made
 }
 
 // minute returns the time in the form of [certificate.About]. A certificate must not show the duration of a round.
 func minute() string { return time.Now().UTC().Truncate(time.Minute).Format(time.RFC3339) }
 
 func (n *Node) save(s *admm.State) error {
-	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Data: n.data, Failure: n.storedFailure()}
+	snap := wire.Snapshot{Fleet: n.cfg.plan.hash(), Member: n.cfg.Name, Build: build, State: *s, Data: n.data, Failure: n.storedFailure()}
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.fleet.Members[e.Peer]})
 	}
 	n.trust.Record(&snap)
-	log := note{Model: ModelHash(s.X), Began: n.began, Made: n.made}
-	if n.account != nil {
-		spent := n.account.total()
-		snap.Filter, log.Rho = certificate.SaveFilter(n.account.filter), spent.Rho
-		if spent.All != spent.Rho {
-			log.All = spent.All
-		}
-	}
 	if n.cfg.Ledger != nil {
 		head, err := json.Marshal(n.cfg.Ledger.Head())
 		if err != nil {
@@ -164,7 +161,7 @@ func (n *Node) save(s *admm.State) error {
 	if n.encoded, err = wire.AppendSnapshot(n.encoded[:0], &snap); err != nil {
 		return err
 	}
-	text, err := json.Marshal(log)
+	text, err := json.Marshal(note{Model: ModelHash(s.X), Began: n.began, Made: n.made})
 	if err != nil {
 		return err
 	}

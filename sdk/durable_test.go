@@ -17,34 +17,28 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// resumed is the noise source of a member whose node restarts. It skips 32 bytes of noise for each noisy release that
-// the node has already made, and continues with the noise of the next release.
-type resumed struct {
-	client int
-	node   *sdk.Node
-	random io.Reader
-	made   func(releases int) int // how many of the first releases have noise: Method.Data
-}
-
-func (r *resumed) Read(p []byte) (int, error) {
-	if r.random == nil {
-		r.random = noise(r.client)
-		if _, err := io.CopyN(io.Discard, r.random, int64(32*r.made(r.node.Status().Round))); err != nil {
-			return 0, err
+// noiseAfter returns the noise of a member's process: that of [noise], after 32 bytes for each noisy release in its store.
+func noiseAfter(t *testing.T, c *sdk.Config) io.Reader {
+	t.Helper()
+	f := fleetOf(c)
+	random, made := noise(slices.Index(f.Members, c.Name)), 0
+	if c.Store != nil {
+		all, err := c.Store.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) > 0 {
+			made = f.Method.Data(all[0].Round)
 		}
 	}
-	return r.random.Read(p)
+	if _, err := io.CopyN(io.Discard, random, int64(32*made)); err != nil {
+		t.Fatal(err)
+	}
+	return random
 }
 
 // kept creates a node that stores all its durable state in the folder dir.
 func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func(), err error) {
-	t.Helper()
-	return keptIn(t, dir, cfg, func(d *state.Dir) state.Store { return d })
-}
-
-// keptIn is like kept, but wraps the store of the folder.
-func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) state.Store) (
-	n *sdk.Node, release func(), err error) {
 	t.Helper()
 	store, err := state.Open(filepath.Join(dir, cfg.Name))
 	if err != nil {
@@ -54,12 +48,11 @@ func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) stat
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Store, cfg.Ledger = wrap(store), ledger
+	cfg.Store, cfg.Ledger = store, ledger
 	if cfg.PairKeys == nil {
 		pairUp(&cfg)
 	}
-	random := &resumed{client: slices.Index(fleetOf(&cfg).Members, cfg.Name), made: fleetOf(&cfg).Method.Data}
-	cfg.Noise = random
+	cfg.Noise = noiseAfter(t, &cfg)
 	release = func() {
 		if err := errors.Join(store.Close(), ledger.Close()); err != nil {
 			t.Error(err)
@@ -67,10 +60,8 @@ func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) stat
 	}
 	if n, err = sdk.New(cfg); err != nil {
 		release()
-		return nil, nil, err
 	}
-	random.node = n
-	return n, release, nil
+	return n, release, err
 }
 
 func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
@@ -263,17 +254,5 @@ func TestBudgets(t *testing.T) {
 	f.Run = "a third"
 	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrBudget) || !strings.Contains(err.Error(), "8 rounds of") {
 		t.Errorf("a run that the ledger does not cover: %v", err)
-	}
-}
-
-func TestHelloNamesTheSection(t *testing.T) {
-	mine, theirs := privateRing(), privateRing()
-	theirs.Method.Tau, theirs.Privacy.Sigma = 3, 0.2
-	err := mine.CheckHello("a")("b", theirs.Hello("b")("a"))
-	if err == nil || !strings.HasSuffix(err.Error(), ": method, privacy differ") {
-		t.Errorf("%v", err)
-	}
-	if err := mine.CheckHello("a")("b", privateRing().Hello("b")("a")); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,16 +1,13 @@
 package sdk
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
-
-// ErrQuarantine is returned if all edges of a node are in quarantine.
-var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
 // Quarantine. A node stops working with a neighbor that sends a message that no honest member would send, whatever
 // frames that member has received: an impossible release ([admm.Config.Impossible]), or two signed releases of one
@@ -64,7 +61,8 @@ func (r *run) giveUp() {
 // judge drops the edges to neighbors whose release the machine found impossible when it was about to use it.
 func (r *run) judge() {
 	for _, found := range r.machine.Verdicts() {
-		q := state.Quarantine{Why: r.trust.Judge(&found).Why.Error()}
+		r.trust.Prove(&found)
+		q := state.Quarantine{Why: found.Why}
 		if frame, err := r.codec.Append(nil, &found.Message); err == nil {
 			q.Frames = append(q.Frames, state.NewFrame(frame))
 		}
@@ -80,7 +78,7 @@ func (r *run) alone() error {
 	}
 	r.secrets.drop(r.log)
 	first := r.trust.Dropped(r.neighbors[0])
-	return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, first.Neighbor, first.Why))
+	return r.fatal(fmt.Errorf("sdk: %w; %q: %s", trust.ErrQuarantine, first.Neighbor, first.Why))
 }
 
 // serveDropped spends the given time sending notices to neighbors that are in quarantine.

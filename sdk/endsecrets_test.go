@@ -41,7 +41,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 		"a clone":                   {double("a"), trust.ErrClone, false},
 		"a clone, retired key":      {double(retired), trust.ErrClone, true},
 		"set back":                  {proof("a", signed.Statement{Kind: signed.Release, Round: 3}), state.ErrRollback, true},
-		"quarantine of every edge":  {func(w *tinytest.World) *admm.Message { m := notice(w.Fleet, "b", "a", "b"); return &m }, sdk.ErrQuarantine, false},
+		"quarantine of every edge":  {func(w *tinytest.World) *admm.Message { m := notice(w.Fleet, "b", "a", "b"); return &m }, trust.ErrQuarantine, false},
 		"interrupted, nothing said": {nil, context.Canceled, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 					t.Errorf("it ends with %v, and secrets are kept: %v, want %v", err, kept(), c.kept)
 				}
 				stop()
-				if c.want != trust.ErrClone && c.want != sdk.ErrQuarantine {
+				if c.want != trust.ErrClone && c.want != trust.ErrQuarantine {
 					return
 				}
 				again, err := sdk.New(cfg)

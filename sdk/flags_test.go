@@ -56,26 +56,3 @@ func TestNoFlagsInLibraries(t *testing.T) {
 		}
 	}
 }
-
-func TestProgramsImportNoTestKit(t *testing.T) {
-	for _, dir := range []string{"cmd", "examples", filepath.Join("transport", "broker", "cmd")} {
-		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-			if err != nil {
-				return err
-			}
-			for _, imp := range file.Imports {
-				if imp.Path.Value == strconv.Quote(module+"/tinytest") {
-					t.Errorf("%s imports tinytest", path)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}

@@ -182,32 +182,15 @@ func TestFleetTask(t *testing.T) {
 	}
 }
 
-func TestHelloNamesTheTask(t *testing.T) {
-	none, one, two := ring(), ring(), ring()
-	one.Task, two.Task = json.RawMessage(`{"pca": 3}`), json.RawMessage(`{"pca": 4}`)
-	for _, pair := range [][2]*sdk.Fleet{{one, two}, {none, one}, {one, none}} {
-		err := pair[0].CheckHello("a")("b", pair[1].Hello("b")("a"))
-		if err == nil || !strings.HasSuffix(err.Error(), ": task differs") {
-			t.Errorf("%v, want the task to be named", err)
-		}
-	}
-	none.Method.Tau++
-	if err := none.CheckHello("a")("b", two.Hello("b")("a")); err == nil ||
-		!strings.HasSuffix(err.Error(), ": method, task differ") {
-		t.Errorf("%v", err)
-	}
-}
-
 // TestHello checks that two members accept each other's hello if and only if their fleets are equivalent and each hello
-// names the other member.
+// names the other member, and that an error names the parts of the fleet that differ.
 func TestHello(t *testing.T) {
-	f, other := ring(), ring()
-	other.Method.Tau++
+	f := privateRing()
+	f.Task = json.RawMessage(`{"pca": 3}`)
 	if err := f.CheckHello("b")("a", f.Hello("a")("b")); err != nil {
 		t.Errorf("equal fleets: %v", err)
 	}
 	for name, hello := range map[string][]byte{
-		"another fleet":  other.Hello("a")("b"),
 		"another sender": f.Hello("c")("b"),
 		"another target": f.Hello("a")("c"),
 		"nothing":        nil,
@@ -215,6 +198,21 @@ func TestHello(t *testing.T) {
 	} {
 		if err := f.CheckHello("b")("a", hello); err == nil {
 			t.Errorf("%s was accepted", name)
+		}
+	}
+	for want, change := range map[string]func(f *sdk.Fleet){
+		": task differs":                    func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"pca": 4}`) },
+		"task differs":                      func(f *sdk.Fleet) { f.Task = nil },
+		": method differs, privacy differs": func(f *sdk.Fleet) { f.Method.Tau, f.Privacy.Sigma = 3, 0.2 },
+		": method differs, task differs":    func(f *sdk.Fleet) { f.Method.Tau, f.Task = 3, nil },
+		"records":                           func(f *sdk.Fleet) { f.Records = []int{7, 5, 2, 9, 5} },
+	} {
+		other := *f
+		change(&other)
+		for _, two := range [][2]*sdk.Fleet{{f, &other}, {&other, f}} {
+			if err := two[0].CheckHello("b")("a", two[1].Hello("a")("b")); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package sdk_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,37 +11,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
-
-// TestBombs checks that a frame of a few bytes may decode to a vector of zeros, but only up to the run's dimension. Two
-// hundred such frames, 80 MB when decoded, must not need more memory than a single frame.
-func TestBombs(t *testing.T) {
-	f := path(true)
-	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
-	zeros := bytes.Repeat([]byte{1, 0}, 8) // blocks of one repeated byte: 16 bytes for up to 131,072 numbers
-	bomb := append([]byte{0xa4, 1, 1, 2, byte(admm.Release), 3, 1, 5, 0x50}, zeros...)
-	var heap, sys uint64
-	trs := inMemory(t, f)
-	evil := newVillain(t, f, func(v *villain, _ *admm.Message) [][]byte {
-		if v.round < 1 || sys > 0 {
-			return nil
-		}
-		heap, sys = memory()
-		return slices.Repeat([][]byte{bomb}, 200)
-	})
-	trs[2] = linked(f, trs, 2, evil.link)
-	var out admm.Message
-	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Vector) != f.Dim || len(bomb) > 30 {
-		t.Fatalf("a bomb of %d bytes for %d numbers: %v", len(bomb), len(out.Vector), err)
-	}
-	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter = time.Minute })
-	mustRun(t, all)
-	heapAfter, sysAfter := memory()
-	t.Logf("heap %+d bytes, system %+d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
-	if heapAfter > heap+16<<20 || sysAfter > sys+32<<20 {
-		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
-	}
-	sameModels(t, all, simulated(t, f))
-}
 
 // TestFlood checks that a neighbor cannot stop a node's work by sending constantly, because the node takes only one
 // frame between two queries.

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"sort"
 
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -30,7 +31,8 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	for i, e := range c.Edges {
 		c.Edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
 	}
-	slices.SortFunc(c.Edges, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	// slices.SortFunc would add 18 KB to a program for this type.
+	sort.Slice(c.Edges, func(k, l int) bool { return slices.Compare(c.Edges[k][:], c.Edges[l][:]) < 0 })
 	if slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
 		start = ModelHash(f.X0)
 	}
@@ -67,8 +69,7 @@ func sorted(v any) map[string]json.RawMessage {
 
 // ModelHash returns the hex SHA-256 of x encoded as little-endian float32.
 func ModelHash(x []float32) string {
-	b, _ := binary.Append(nil, binary.LittleEndian, x) // cannot fail for numbers
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(signed.AppendFloats(nil, x))
 	return hex.EncodeToString(sum[:])
 }
 

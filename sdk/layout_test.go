@@ -100,12 +100,12 @@ func TestLayout(t *testing.T) {
 		}
 		dir, _ := filepath.Rel(root, path)
 		dir = filepath.ToSlash(dir)
-		if dir == "examples" || dir == "cmd/spade-edge/internal" {
-			return filepath.SkipDir
-		}
 		pkg, err := build.ImportDir(path, 0)
-		if err != nil {
-			return nil // a folder without Go files
+		if err == nil && slices.Contains(pkg.Imports, module+"/tinytest") {
+			t.Errorf("%s imports tinytest, which is for tests", dir)
+		}
+		if err != nil || strings.HasPrefix(dir, "examples") || strings.HasPrefix(dir, "cmd/spade-edge/internal") {
+			return nil // a folder without Go files, or a part of a program
 		}
 		allowed, known := mayImport[dir]
 		if !known && strings.HasPrefix(dir, "cmd/") {

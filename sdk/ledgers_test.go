@@ -57,6 +57,7 @@ const another = "neighbors know of another ledger of this member: "
 // both, and names no other ledger; that the chain of ledgers is not counted twice; and that a declaration of an older
 // certificate is refused before any release.
 func TestDeclaredLedgerCounts(t *testing.T) {
+	t.Parallel()
 	dir := newLedgers(t, privateRing())
 	run := func(name string) (*sdk.Node, error) {
 		t.Helper()

@@ -23,6 +23,7 @@ func (*lonely) Loss(context.Context, []float32, int) (float64, error) { return 1
 // the status, and in the state, also after a restart. A node whose oracle fails now and then logs no warning. The state
 // has the same size in all cases.
 func TestFailuresAreTold(t *testing.T) {
+	t.Parallel()
 	f := privateRing()
 	f.Members, f.Edges, f.Method.Tau = f.Members[:2], f.Edges[:1], 20
 	sizes := map[int]bool{}

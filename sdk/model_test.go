@@ -14,6 +14,7 @@ import (
 // run ended as planned, ended early, or ended because a neighbor had ended. Fleet.Model does not change earlier
 // releases.
 func TestModelOfAState(t *testing.T) {
+	t.Parallel()
 	f := privateRing()
 	f.Method.Shrink = 0.5
 	stores := make([]state.Store, len(f.Members))

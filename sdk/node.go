@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sync"
@@ -22,10 +21,9 @@ type Node struct {
 	fleet     *Fleet        // of cfg.plan
 	machine   *admm.Machine // belongs to Run
 	account   *account      // cost of the releases; nil if the run is not private
-	hash      [sha256.Size]byte
-	encoded   []byte    // scratch space of record
-	data      wire.Data // identifies the data of the estimator's memory
-	began     string    // when the run began on this device, in the form of [certificate.About]
+	encoded   []byte        // scratch space of record
+	data      wire.Data     // identifies the data of the estimator's memory
+	began     string        // when the run began on this device, in the form of [certificate.About]
 	neighbors []int
 	trust     *trust.Machine // belongs to Run
 	secrets   *secrets       // of pairwise noise
@@ -93,21 +91,18 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	cfg.fill()
-	n := &Node{cfg: cfg, fleet: p.fleet, hash: p.fleet.Hash(), neighbors: mcfg.Neighbors, began: minute()}
+	n := &Node{cfg: cfg, fleet: p.fleet, neighbors: mcfg.Neighbors, began: minute()}
 	n.made = n.began
 	n.log = transport.Limited(cfg.Logger, "node", cfg.Name, "run", n.fleet.Run)
-	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: n.hash, Members: n.fleet.Members, Self: self,
+	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: p.hash(), Members: n.fleet.Members, Self: self,
 		Neighbors: mcfg.Neighbors, Last: n.fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger})
 	mcfg.Noise, mcfg.Estimator.Window, mcfg.Probe, mcfg.Incarnation = cfg.noise(), cfg.Window, true, n.trust.Incarnation
-	if n.secrets = (&secrets{cfg: &n.cfg, fleet: n.hash}); n.fleet.Privacy.PairSigma > 0 {
+	if n.secrets = (&secrets{cfg: &n.cfg}); n.fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.secrets.key
 	}
-	var err error
-	if n.account, err = newAccount(n.fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
-		return nil, err
-	}
+	n.account = newAccount(&n.cfg)
 	for _, step := range []func() error{
-		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadDropped, n.loadSecrets,
+		n.loadJournal, func() error { return n.resume(mcfg) }, n.loadDropped, n.loadSecrets,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -143,8 +138,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(n.public.Evidence)
-	st.OtherLedgers, _ = n.trust.OtherLedgers(n.public)
-	st.DataChanged = n.data.String()
+	st.OtherLedgers, st.DataChanged = slices.Clone(n.public.Ledgers), n.data.String()
 	return st
 }
 

@@ -202,16 +202,6 @@ func TestNodesMatchSimulation(t *testing.T) {
 	}
 }
 
-func TestSingleNode(t *testing.T) {
-	f := ring()
-	f.Members, f.Edges = f.Members[:1], nil
-	all := nodes(t, f, inMemory(t, f), nil)
-	mustRun(t, all)
-	if st := all[0].Status(); st.Round != 12 || st.BytesSent != 0 {
-		t.Errorf("status %+v", st)
-	}
-}
-
 func TestConfigFaults(t *testing.T) {
 	if _, err := sdk.New(sdk.Config{}); err == nil || strings.Count(err.Error(), "\n") != 3 {
 		t.Errorf("an empty configuration gave %q, want four faults", err)
@@ -226,6 +216,8 @@ func TestConfigFaults(t *testing.T) {
 		"4*samples*(dim+3) bytes in every stored state, more than the limit of 899 bytes": func(c *sdk.Config) {
 			c.Fleet, c.Samples, c.MemoryLimit, c.Store = tracking(), 25, 899, new(state.Dir)
 		},
+		"Patience is -1h0m0s, want 0 (wait indefinitely) or at least 2m0s": func(c *sdk.Config) { c.Patience = -time.Hour },
+		"Patience is 1m0s, want 0 (wait indefinitely) or at least 2m0s":    func(c *sdk.Config) { c.Patience = time.Minute },
 		"want at least 4000": func(c *sdk.Config) { f := ring(); f.Dim = 10_000_000; c.Fleet = f },
 	} {
 		c := good
@@ -234,6 +226,7 @@ func TestConfigFaults(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
+	good.Patience = 2 * time.Minute
 	n, err := sdk.New(good)
 	if err != nil {
 		t.Fatal(err)

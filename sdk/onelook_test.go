@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -31,105 +32,89 @@ func (c closing) Save(r state.Record) error {
 // marked was not sent. If it is not stored either, it is made again without a second charge. If it is stored, it is
 // marked and then sent as stored.
 func TestCrashBetweenDuties(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
-	trs := inMemory(t, f)
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	looks := make(chan struct{}, 1)
-	neighbor := make(chan error, 1)
-	go func() { neighbor <- forgetful(ctx, f, trs[0], looks) }()
+	synctest.Test(t, func(t *testing.T) {
+		path, ledger := newLedger(t)
+		var store state.Store
+		var cfg sdk.Config
+		w, looks := denied(t, func(c *sdk.Config) { c.Ledger, c.Store = ledger, store; cfg = *c })
+		f := w.Fleet
+		g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
+		open := tinytest.MemStore()
+		start := func(wrap func(state.Store) state.Store) *sdk.Node {
+			t.Helper()
+			kept, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			store = wrap(kept)
+			n, err := w.Start("b")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		// reopen crashes the process that has the ledger.
+		reopen := func() {
+			t.Helper()
+			err := ledger.Close()
+			if err == nil {
+				ledger, err = state.OpenLedger(path)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		check := func(when string, lines, marked int) {
+			t.Helper()
+			if seq, got := ledger.Head().Seq, ledger.Marked(runID(f.Run, f.Hash(), "b")); seq != lines || got != marked {
+				t.Errorf("%s: %d lines, marked up to %d, want %d and %d", when, seq, got, lines, marked)
+			}
+		}
 
-	path := filepath.Join(t.TempDir(), "ledger")
-	ledger, err := state.CreateLedger(path, "d", dpmech.Client, nil, state.NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reopen := func() {
-		t.Helper()
-		if err := ledger.Close(); err != nil {
+		// Simulate a crash after the ledger entry.
+		if err := ledger.Reserve(runID(f.Run, f.Hash(), "b"), 1, g); err != nil {
 			t.Fatal(err)
 		}
-		if ledger, err = state.OpenLedger(path); err != nil {
+		reopen()
+		check("a line", 1, 0)
+		// Simulate a crash after the state is stored, by making the mark fail.
+		n := start(func(s state.Store) state.Store { return closing{s, ledger} })
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := n.Run(ctx); err == nil ||
+			!strings.Contains(err.Error(), "release 1 was not sent, because the ledger could not mark the release") {
+			t.Errorf("no mark: %v", err)
+		}
+		saved, err := store.Load()
+		if err != nil || len(saved) != 1 || n.Status().Round != 0 || looks.Load() > 0 {
+			t.Fatalf("%d states, status %+v, %d releases that are not marked, %v", len(saved), n.Status(), looks.Load(), err)
+		}
+		reopen()
+		check("a state", 1, 0)
+		n = start(func(s state.Store) state.Store { return s })
+		check("a state that is resumed", 1, 1)
+		var snap wire.Snapshot
+		if err := wire.DecodeSnapshot(saved[0].State, &snap); err != nil {
 			t.Fatal(err)
 		}
-	}
-	check := func(when string, lines, marked int) {
-		t.Helper()
-		if seq, got := ledger.Head().Seq, ledger.Marked(runID(f.Run, f.Hash(), "b")); seq != lines || got != marked {
-			t.Errorf("%s: %d lines, marked up to %d, want %d and %d", when, seq, got, lines, marked)
+		if got := n.Model(); n.Status().Round != 1 || got[0] != snap.State.X[0] {
+			t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, snap.State.X)
 		}
-	}
-	open := tinytest.MemStore()
-	config := func(store state.Store) sdk.Config {
-		return sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: trs[1], Ledger: ledger, Store: store,
-			ResendAfter: 5 * time.Millisecond}
-	}
-
-	// Simulate a crash after the ledger entry.
-	if err := ledger.Reserve(runID(f.Run, f.Hash(), "b"), 1, g); err != nil {
-		t.Fatal(err)
-	}
-	reopen()
-	check("a line", 1, 0)
-	// Simulate a crash after the state is stored, by making the mark fail.
-	store, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := config(closing{store, ledger})
-	n, err := sdk.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Run(ctx); err == nil ||
-		!strings.Contains(err.Error(), "release 1 was not sent, because the ledger could not mark the release") {
-		t.Errorf("no mark: %v", err)
-	}
-	saved, err := cfg.Store.Load()
-	if err != nil || len(saved) != 1 || n.Status().Round != 0 {
-		t.Fatalf("%d states, status %+v, %v", len(saved), n.Status(), err)
-	}
-	select {
-	case <-looks:
-		t.Error("a release was sent that is not marked")
-	case <-time.After(50 * time.Millisecond):
-	}
-	reopen()
-	check("a state", 1, 0)
-	if store, err = open(); err != nil {
-		t.Fatal(err)
-	}
-	if n, err = sdk.New(config(store)); err != nil {
-		t.Fatal(err)
-	}
-	check("a state that is resumed", 1, 1)
-	var snap wire.Snapshot
-	if err := wire.DecodeSnapshot(saved[0].State, &snap); err != nil {
-		t.Fatal(err)
-	}
-	if got := n.Model(); n.Status().Round != 1 || got[0] != snap.State.X[0] {
-		t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, snap.State.X)
-	}
-	// After the same crash, start the node on a new disk without the state.
-	lost := cfg
-	if lost.Store, err = tinytest.MemStore()(); err != nil {
-		t.Fatal(err)
-	}
-	for name, store := range map[string]state.Store{"a fresh store": lost.Store, "no store": nil} {
-		lost.Store, lost.Ledger = store, ledger
-		if _, err := sdk.New(lost); !errors.Is(err, state.ErrRollback) {
-			t.Errorf("%s beside a marked release: %v", name, err)
+		// After the same crash, start the node on a new disk without the state.
+		fresh, err := tinytest.MemStore()()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	stop()
-	if err := <-neighbor; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if err := ledger.Close(); err != nil {
-		t.Error(err)
-	}
+		for name, store := range map[string]state.Store{"a fresh store": fresh, "no store": nil} {
+			cfg.Store = store
+			if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) {
+				t.Errorf("%s beside a marked release: %v", name, err)
+			}
+		}
+		if err := errors.Join(w.Close(), ledger.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestReservationWithoutStore checks that, without a store, a reservation alone does not prevent a node from starting,
@@ -137,10 +122,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 func TestReservationWithoutStore(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
-	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Client, nil, state.NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ledger := newLedger(t)
 	defer ledger.Close()
 	if err := ledger.Reserve(runID(f.Run, f.Hash(), "a"), 1,
 		dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {

@@ -18,7 +18,6 @@ import (
 // secrets are the secrets of pairwise noise that a node shares with other members.
 type secrets struct {
 	cfg   *Config
-	fleet [32]byte            // hash of the fleet
 	of    map[int]pair.Secret // by member; nil without [Config].PairKeys, and once not needed
 	bound bool                // this process has bound the one-time key to the run
 }
@@ -33,7 +32,7 @@ func (s *secrets) key(peer, release int) [32]byte {
 	if s.cfg.Secret != nil {
 		secret = s.cfg.Secret(neighbor)
 	}
-	key := secret.Key(s.fleet, release)
+	key := secret.Key(s.cfg.plan.hash(), release)
 	if keyUsed != nil {
 		keyUsed(s.cfg.Name, neighbor, release, key)
 	}
@@ -49,8 +48,8 @@ func (c *Config) public() pair.Public {
 }
 
 // findPair returns the private half of this member's one-time key, for the releases after the given one.
-func (c *Config) findPair(hash [32]byte, release int) (*ecdh.PrivateKey, error) {
-	private, err := c.PairKeys.Find(c.public(), hash)
+func (c *Config) findPair(release int) (*ecdh.PrivateKey, error) {
+	private, err := c.PairKeys.Find(c.public(), c.plan.hash())
 	switch {
 	case err != nil:
 		err = fmt.Errorf("sdk: %q cannot share noise in this run: %w", c.Name, err)
@@ -61,28 +60,23 @@ func (c *Config) findPair(hash [32]byte, release int) (*ecdh.PrivateKey, error) 
 	return private, err
 }
 
-// loadSecrets computes the secrets of pairwise noise that the rest of the run needs.
+// loadSecrets computes the secrets that this node shares with its partners, for the rest of the run. If nothing is left
+// that needs them, it deletes the private half, which the last process may have left.
 func (n *Node) loadSecrets() error {
-	if !n.cfg.agrees() {
+	s, p, release := n.secrets, n.cfg.plan, n.machine.Status().Round
+	switch {
+	case !n.cfg.agrees():
 		return nil
-	}
-	return n.secrets.load(n.machine.Status().Round, n.cfg.plan.noise.Neighbors(n.peer(n.cfg.Name)), n.machine.Alone())
-}
-
-// load computes the secrets that this node shares with its partners, for the releases after the given one. If over is
-// true or all these releases are without noise, it deletes the private half, which the last process may have left.
-func (s *secrets) load(release int, partners []int, over bool) error {
-	if over || s.cfg.quiet(release) {
+	case n.machine.Alone() || n.cfg.quiet(release):
 		return s.delete()
 	}
-	private, err := s.cfg.findPair(s.fleet, release)
+	private, err := n.cfg.findPair(release)
 	if err != nil {
 		return err
 	}
 	s.of = map[int]pair.Secret{}
-	for _, j := range partners {
-		f := s.cfg.plan.fleet
-		if s.of[j], err = pair.Agree(private, s.cfg.Name, f.PairKeys[j], f.Members[j], s.fleet); err != nil {
+	for _, j := range p.noise.Neighbors(n.peer(n.cfg.Name)) {
+		if s.of[j], err = pair.Agree(private, n.cfg.Name, p.fleet.PairKeys[j], p.fleet.Members[j], p.hash()); err != nil {
 			return fmt.Errorf("sdk: %w", err)
 		}
 	}
@@ -94,7 +88,7 @@ func (s *secrets) bind() error {
 	if s.of == nil || s.bound {
 		return nil
 	}
-	if err := s.cfg.PairKeys.Bind(s.cfg.public(), s.fleet); err != nil {
+	if err := s.cfg.PairKeys.Bind(s.cfg.public(), s.cfg.plan.hash()); err != nil {
 		return fmt.Errorf("sdk: the next release was not made: %w", err)
 	}
 	s.bound = true
@@ -116,7 +110,7 @@ func (s *secrets) delete() error {
 	}
 	clear(s.of)
 	s.of = nil
-	if err := s.cfg.PairKeys.Delete(s.cfg.public(), s.fleet); err != nil && !errors.Is(err, pair.ErrMissing) {
+	if err := s.cfg.PairKeys.Delete(s.cfg.public(), s.cfg.plan.hash()); err != nil && !errors.Is(err, pair.ErrMissing) {
 		return fmt.Errorf("sdk: the private half of a one-time key that is no longer needed was not deleted: %w", err)
 	}
 	return nil

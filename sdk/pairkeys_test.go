@@ -1,7 +1,6 @@
 package sdk_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // sharedRing returns a private fleet with pairwise noise between neighbors.
@@ -211,29 +210,28 @@ func TestPairKeysSurviveCrashes(t *testing.T) {
 		} else if what.name == "save" {
 			open = tinytest.CrashAt(open, what.nth)
 		}
-		trs := inMemory(t, f)
-		models := crashing(t, f, func(i int) (*sdk.Node, error) {
-			cfg := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-				ResendAfter: 3 * time.Millisecond}
-			sign(&cfg)
-			random := &resumed{client: i, made: f.Method.Data}
-			cfg.Noise = random
+		pairUp(&sdk.Config{Fleet: f})
+		w := &tinytest.World{Fleet: f, Samples: samples[:3], Disks: map[string]tinytest.OpenStore{"b": open},
+			Oracle: func(client int) zoest.Oracle { return oracle(client) }}
+		starts := 0
+		w.Change = func(i int, c *sdk.Config) {
+			sign(c)
+			c.Secret, c.Noise, c.ResendAfter = nil, noiseAfter(t, c), 3*time.Millisecond
 			if i == 1 {
-				store, err := open()
-				if err != nil {
-					return nil, err
-				}
-				if cfg.Store = store; what.name == "keys" {
-					cfg.PairKeys = failing{cfg.PairKeys, &changes, what.nth, what.before}
+				starts++
+				if what.name == "keys" {
+					c.PairKeys = failing{c.PairKeys, &changes, what.nth, what.before}
 				}
 			}
-			n, err := sdk.New(cfg)
-			random.node = n
-			return n, err
-		}, func() { happened[what.name]++ })
+		}
+		got, err := w.Run(t.Context())
+		if err != nil {
+			t.Fatalf("%+v: %v", what, err)
+		}
+		happened[what.name] += starts - 1
 		sdk.OnKey(nil)
 		for i, want := range book.models(t, f) {
-			if !slices.Equal(models[i], want) {
+			if !slices.Equal(got.Models[i], want) {
 				t.Errorf("%+v: node %d has another model than in the quiet run", what, i)
 			}
 			if key, err := oneTime.Find(f.PairKeys[i], f.Hash()); key != nil || err != nil {
@@ -247,48 +245,6 @@ func TestPairKeysSurviveCrashes(t *testing.T) {
 	if happened["save"] < 8 || happened["keys"] < 4 {
 		t.Errorf("%v crashes: nothing was tested", happened)
 	}
-}
-
-// crashing runs a fleet whose second member crashes and starts again, and returns the models.
-func crashing(t *testing.T, f *sdk.Fleet, start func(i int) (*sdk.Node, error), crashed func()) [][]float32 {
-	t.Helper()
-	models, errs := make([][]float32, len(f.Members)), make([]error, len(f.Members))
-	var made []*sdk.Node // by one goroutine, because the first node of a fleet completes the fleet
-	for i := range f.Members {
-		n, err := start(i)
-		if err != nil && i != 1 {
-			t.Fatal(err)
-		}
-		made = append(made, n)
-	}
-	ctx, stop := context.WithCancel(t.Context()) // the others wait for a node that fails
-	defer stop()
-	var wg sync.WaitGroup
-	for i, n := range made {
-		wg.Go(func() {
-			var err error
-			if n == nil {
-				err = tinytest.ErrCrashed
-			} else if err = n.Run(ctx); err == nil {
-				models[i] = n.Model()
-			}
-			for i == 1 && errors.Is(err, tinytest.ErrCrashed) {
-				crashed()
-				if n, err = start(i); err == nil {
-					err = n.Run(ctx)
-					models[i] = n.Model()
-				}
-			}
-			if errs[i] = err; err != nil {
-				stop()
-			}
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	return models
 }
 
 // TestRunNeedsItsPairKeys checks that a run with pairwise noise does not begin without a usable one-time key of each
@@ -313,7 +269,7 @@ func TestRunNeedsItsPairKeys(t *testing.T) {
 		`but that of members[1] is the same`:                         func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[3] = f.PairKeys[1] },
 		`is a point of low order`:                                    func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2] = pair.Public{1} },
 		`is not reduced`:                                             func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2][31] |= 0x80 },
-		`does not have this one-time key`:                            func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = new(pair.Memory) },
+		`does not have this one-time key`:                            func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = new(memoryKeys) },
 		`was deleted, as after the last release with noise`: func(f *sdk.Fleet, _ *sdk.Config) {
 			if err := oneTime.Delete(f.PairKeys[0], f.Hash()); err != nil {
 				t.Fatal(err)

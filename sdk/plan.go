@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -22,6 +23,7 @@ type Plan struct {
 	noise  *graph.Graph   // pairs that share pairwise noise
 	number map[string]int // index in Members by name
 	beta   float64
+	hash   func() [32]byte // the fleet's hash, computed once
 }
 
 var errNoFleet = errors.New("sdk: Fleet is nil")
@@ -66,7 +68,7 @@ func (p *Plan) Graph() *graph.Graph { return p.graph }
 // network reads the members and edges.
 func (f *Fleet) network(g *graph.Graph, errs *faults) *Plan {
 	fleet, before := *f, len(*errs)
-	p := &Plan{fleet: &fleet, number: make(map[string]int, len(f.Members))}
+	p := &Plan{fleet: &fleet, number: make(map[string]int, len(f.Members)), hash: sync.OnceValue(fleet.Hash)}
 	errs.refuse(len(f.Members) == 0, "members", f.Members, "at least one")
 	for i, name := range f.Members {
 		j, taken := p.number[name]

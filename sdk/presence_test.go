@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -32,28 +33,20 @@ func graphOf(f *sdk.Fleet, members string, edges ...string) *sdk.Fleet {
 	return f
 }
 
+// patient creates nodes without keys that give up on a silent neighbor after five minutes.
 func patient(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i int, c *sdk.Config)) []*sdk.Node {
 	t.Helper()
-	var all []*sdk.Node
-	for i, name := range f.Members {
-		c := sdk.Config{Fleet: f, Name: name, Samples: 3, Oracle: oracle(i), Transport: trs[i], Patience: 5 * time.Minute}
-		if !f.Privacy.NonPrivate {
-			c.Noise = noise(i)
-		}
+	return nodes(t, f, trs, func(i int, c *sdk.Config) {
+		c.Key, c.Keys, c.PairKeys, f.PairKeys = nil, nil, nil, nil
+		c.Samples, c.Patience, c.ResendAfter, c.Linger = 3, 5*time.Minute, 0, 0
 		if f.Privacy.PairSigma > 0 {
 			c.Secret = func(neighbor string) pair.Secret { return pair.Simulated(5, i, slices.Index(f.Members, neighbor)) }
 		}
 		c.Events.Released = func(int, []float32) { time.Sleep(10 * time.Millisecond) } // slow enough for leave to see each release
 		if change != nil {
-			change(i, &c)
+			change(i, c)
 		}
-		n, err := sdk.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, n)
-	}
-	return all
+	})
 }
 
 func given(all []*sdk.Node) (up []string) {
@@ -202,7 +195,7 @@ func TestWhoWasGivenUpComesBack(t *testing.T) {
 				}
 				leave(day(t), all[3:], 2, 0)
 				time.Sleep(20 * time.Minute)
-				if err := all[3].Run(day(t)); !errors.Is(err, sdk.ErrQuarantine) ||
+				if err := all[3].Run(day(t)); !errors.Is(err, trust.ErrQuarantine) ||
 					!strings.Contains(err.Error(), "no message arrived from it for longer than the patience") {
 					t.Errorf("back again: %v", err)
 				}
@@ -254,6 +247,7 @@ func absentRing(absent int) func() *sdk.Fleet {
 // models must be as good as in a run of only the other eight members. With pairwise noise, the fleet must be planned
 // for absent members. Otherwise, the noise that the vanished members' neighbors shared with them stays in the models.
 func TestTwoOfTenVanish(t *testing.T) {
+	t.Parallel()
 	const members = "abcdefghij"
 	loss := func(all []*sdk.Node, who []int) float64 { // the mean over the models and the data of the remaining eight
 		var sum float64
@@ -346,14 +340,4 @@ func day(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func TestPatienceIsChecked(t *testing.T) {
-	f := ring()
-	for patience, good := range map[time.Duration]bool{0: true, -time.Hour: false, time.Minute: false, 2 * time.Minute: true} {
-		_, err := sdk.New(sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0], Patience: patience})
-		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "want 0 (wait indefinitely) or at least 2m0s") {
-			t.Errorf("patience %v: %v", patience, err)
-		}
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -168,6 +169,7 @@ func TestQuarantine(t *testing.T) {
 // one side to half of the members, and releases far to the other side to the rest. No member receives two releases of
 // one round, so nobody notices; nobody may stop or drop an edge.
 func TestDrawnApart(t *testing.T) {
+	t.Parallel()
 	f := onGrid()
 	f.Method.Rounds, f.Method.Mixing = 50, 1
 	lie := func(to string, m admm.Message) []admm.Message {
@@ -186,6 +188,7 @@ func TestDrawnApart(t *testing.T) {
 // TestQuarantineIsKept checks that a node that is stopped before or after any release continues without the quarantined
 // neighbor, and that the node's disk has the evidence, in a journal within the size limit.
 func TestQuarantineIsKept(t *testing.T) {
+	t.Parallel()
 	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
 		dir := t.TempDir()
 		var stores []*state.Dir
@@ -206,11 +209,11 @@ func TestQuarantineIsKept(t *testing.T) {
 		}
 		for _, i := range others {
 			c := configs[i]
-			journal, err := state.ReadJournal(filepath.Join(dir, c.Name))
+			report, err := state.Inspect(filepath.Join(dir, c.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			list := journal.Quarantine
+			list := report.Journal.Quarantine
 			if len(list) != 1 || list[0].Neighbor != "c" || list[0].Release != 4 || list[0].Round != 3 ||
 				len(list[0].Frames) != 1 {
 				t.Fatalf("%s keeps %+v, %v", c.Name, list, err)
@@ -244,7 +247,7 @@ func TestAloneEnds(t *testing.T) {
 		c.Linger = 300 * time.Millisecond // nobody sends Done to the liar
 	})
 	for i, n := range all[:2] {
-		if !errors.Is(errs[i], sdk.ErrQuarantine) || n.Status().Round != 3 || n.Status().Done {
+		if !errors.Is(errs[i], trust.ErrQuarantine) || n.Status().Round != 3 || n.Status().Done {
 			t.Errorf("node %d: %v, %+v", i, errs[i], n.Status())
 		}
 	}

@@ -54,6 +54,7 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 // failed batch is repeated record by record, so that one invalid record does not make the losses of other records
 // unavailable.
 func TestNodesProtectRecords(t *testing.T) {
+	t.Parallel()
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
 		ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Record,
@@ -154,23 +155,6 @@ func TestRecordFleetFaults(t *testing.T) {
 	defer func() { _ = cfg.Ledger.Close() }()
 	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrUnit) || !strings.Contains(err.Error(), `delete it and create it again with the unit "record"`) {
 		t.Errorf("a ledger for each client: %v", err)
-	}
-}
-
-// TestHelloNamesRecords checks that members must agree on the unit and on the numbers of records, and that the error
-// for a hello names the difference.
-func TestHelloNamesRecords(t *testing.T) {
-	f, other := recordRing(), recordRing()
-	other.Records[3]++
-	err := f.CheckHello("b")("a", other.Hello("a")("b"))
-	if err == nil || !strings.Contains(err.Error(), "records") {
-		t.Errorf("other numbers of records: %v", err)
-	}
-	if client := privateRing(); client.Hash() == f.Hash() {
-		t.Error("the unit is not in the hash")
-	}
-	if err := f.CheckHello("b")("a", recordRing().Hello("a")("b")); err != nil {
-		t.Error(err)
 	}
 }
 

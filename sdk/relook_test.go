@@ -5,110 +5,107 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// forgetful acts as a neighbor that denies having seen any node before, to make nodes use their data a second time. It
-// reports the first release of each node on the channel looks.
-func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks chan<- struct{}) error {
-	codec, err := wire.NewCodec(f.Dim)
+// denied returns a world of "b" and a neighbor "a" that denies having seen any node before, to make nodes use their data a
+// second time. The world has no keys; change completes the configuration of each process of "b", and looks counts its
+// releases. It is for a bubble of package synctest.
+func denied(t *testing.T, change func(c *sdk.Config)) (w *tinytest.World, looks *atomic.Int64) {
+	f := privateRing()
+	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	looks = new(atomic.Int64)
+	w = &tinytest.World{Fleet: f, Samples: samples[:2], Link: messages(t, f, func(_ tinytest.Packet, m admm.Message) []admm.Message {
+		if m.Kind == admm.Release {
+			looks.Add(1)
+		}
+		return []admm.Message{m}
+	})}
+	w.Change = func(_ int, c *sdk.Config) {
+		c.Key, c.Keys, c.Noise = nil, nil, nil
+		change(c)
+	}
+	a, err := w.Play("a")
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	var in admm.Message
-	for {
-		from, frame, err := tr.Recv(ctx)
-		if err == nil && wire.IsHeartbeat(frame) {
-			continue
-		}
-		if err == nil {
-			err = codec.Decode(frame, &in)
-		}
-		switch {
-		case err != nil:
-			return err
-		case in.Kind == admm.Probe:
-			out, err := codec.Append(nil,
-				&admm.Message{Kind: admm.ProbeReply, Incarnation: in.Incarnation})
-			if err == nil {
-				err = tr.Send(ctx, from, out)
-			}
-			if err != nil {
-				return err
-			}
-		case in.Kind == admm.Release && in.Round == 1 && !in.Resent:
-			select {
-			case looks <- struct{}{}:
-			default:
+	go func() {
+		for {
+			_, ask, err := a.Await(t.Context(), admm.Probe)
+			if err != nil || a.Send(t.Context(), "b", &admm.Message{Kind: admm.ProbeReply, Incarnation: ask.Incarnation}) != nil {
+				return
 			}
 		}
+	}()
+	return w, looks
+}
+
+func newLedger(t *testing.T) (path string, l *state.Ledger) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "ledger")
+	l, err := state.CreateLedger(path, "d", dpmech.Client, nil, state.NeverUsed)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return path, l
 }
 
 // TestNoSecondLook checks that a node without a store never releases the same data twice, even if a neighbor claims
 // that nothing was sent: the node learns from its ledger that an earlier incarnation made a release. The same holds for
 // a second node with the same name that was created before the first node ran.
 func TestNoSecondLook(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-	trs := inMemory(t, f)
-	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Client, nil, state.NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ledger.Close()
-	cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: trs[1], Ledger: ledger,
-		ResendAfter: 5 * time.Millisecond}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	looks := make(chan struct{}, 1)
-	neighbor := make(chan error, 1)
-	go func() { neighbor <- forgetful(ctx, f, trs[0], looks) }()
-
-	first, err := sdk.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	twin, err := sdk.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	running, end := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- first.Run(running) }()
-	<-looks
-	end()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	if err := twin.Run(ctx); !errors.Is(err, state.ErrRollback) ||
-		!strings.Contains(err.Error(), "another node with the same name") {
-		t.Errorf("a twin: %v", err)
-	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "this device has lost its state of the run") {
-		t.Errorf("the next incarnation: %v", err)
-	}
-	if n := ledger.Head().Seq; n != 1 {
-		t.Errorf("the ledger counts %d releases", n)
-	}
-
-	stop()
-	if err := <-neighbor; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		_, ledger := newLedger(t)
+		defer ledger.Close()
+		var cfg sdk.Config
+		w, looks := denied(t, func(c *sdk.Config) { c.Ledger = ledger; cfg = *c })
+		first, err := w.Start("b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- first.Run(ctx) }()
+		synctest.Wait()
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) || looks.Load() == 0 {
+			t.Fatalf("after %d releases: %v", looks.Load(), err)
+		}
+		ctx, stop = context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := twin.Run(ctx); !errors.Is(err, state.ErrRollback) ||
+			!strings.Contains(err.Error(), "another node with the same name") {
+			t.Errorf("a twin: %v", err)
+		}
+		if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "this device has lost its state of the run") {
+			t.Errorf("the next incarnation: %v", err)
+		}
+		if n := ledger.Head().Seq; n != 1 {
+			t.Errorf("the ledger counts %d releases", n)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestLedgerComesLater checks that a ledger added after a run has begun also counts the releases that the run made
 // before.
 func TestLedgerComesLater(t *testing.T) {
+	t.Parallel()
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
 	dir := t.TempDir()

@@ -129,8 +129,7 @@ func (r *run) deliver(in parcel) trust.Verdict {
 	m.From = r.peer(in.from)
 	v := r.trust.Receive(m)
 	if v.Action == trust.Take {
-		refused := r.machine.Receive(*m)
-		v = r.trust.Taken(v, refused, r.machine.Verdicts())
+		v = r.trust.Taken(v, r.machine.Receive(*m))
 	}
 	return v
 }

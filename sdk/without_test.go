@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // TestSilentForGood silences a member during a run, so that no node gets further than that member's last release
@@ -104,7 +105,7 @@ func TestSilentForGood(t *testing.T) {
 			end()
 			back.Wait()
 			agree(t, f, all, errs, "was told to go on without it", 1, victims...)
-			if err := errs[bad]; !errors.Is(err, context.Canceled) && !errors.Is(err, sdk.ErrQuarantine) || all[bad].Status().Done {
+			if err := errs[bad]; !errors.Is(err, context.Canceled) && !errors.Is(err, trust.ErrQuarantine) || all[bad].Status().Done {
 				t.Errorf("who was silent: %v, %+v", err, all[bad].Status())
 			}
 			shut()

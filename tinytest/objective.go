@@ -13,9 +13,9 @@ import (
 // Objective is an oracle with a known minimum. It has m samples, each with a loss in [0, 1] that depends on d
 // parameters. Its losses are bit-identical on every processor. It is safe for concurrent use.
 type Objective struct {
-	rows  [][]float64 // one row for each sample
-	least []float64   // the minimizer of the mean
-	at    func(x []float32, sample int) float64
+	rows   [][]float64 // one row for each sample
+	target []float64   // one for each sample
+	least  []float64   // the minimizer of the mean
 }
 
 // everybody is the client or component in the [rng.Address] of a draw that belongs to no single client or sample.
@@ -31,38 +31,29 @@ func eighths(seed uint64, client, component uint32, n int) []float64 {
 	return x
 }
 
-// newObjective draws the minimizer, which all clients share, and a row for each sample. All coordinates lie in [-1, 1].
-func newObjective(seed uint64, client, dim, samples int) *Objective {
-	l := &Objective{least: eighths(seed, everybody, 0, dim)}
-	for h := range max(0, samples) {
-		l.rows = append(l.rows, eighths(seed, uint32(client), uint32(h), dim))
-	}
-	return l
-}
-
 // SquaredProbability returns an objective for one client with the loss (s(a·x) - y)² for each sample, where s is the
 // sigmoid, a in [-1, 1]^d is the sample's features, and y = s(a·x*). The loss lies in [0, 1]. Its minimum is 0, at a
 // point x* in [-1, 1]^d that all clients with the same seed share. The minimizer is unique if the features span all
 // directions. The loss in the paper has this form with y equal to 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
-	l := newObjective(seed, client, dim, samples)
-	var target []float64 // one target for each sample
-	for _, a := range l.rows {
-		z := 0.0
+	l := &Objective{least: eighths(seed, everybody, 0, dim)}
+	for h := range max(0, samples) {
+		a, z := eighths(seed, uint32(client), uint32(h), dim), 0.0
 		for i := range a {
 			z += float64(a[i] * l.least[i])
 		}
-		target = append(target, sigmoid(z))
-	}
-	l.at = func(x []float32, sample int) float64 {
-		a, z := l.rows[sample], 0.0
-		for i := range a {
-			z += float64(a[i] * float64(x[i]))
-		}
-		off := sigmoid(z) - target[sample]
-		return float64(off * off)
+		l.rows, l.target = append(l.rows, a), append(l.target, sigmoid(z))
 	}
 	return l
+}
+
+func (l *Objective) at(x []float32, sample int) float64 {
+	a, z := l.rows[sample], 0.0
+	for i := range a {
+		z += float64(a[i] * float64(x[i]))
+	}
+	off := sigmoid(z) - l.target[sample]
+	return float64(off * off)
 }
 
 func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }

@@ -1,86 +1,60 @@
 package tinytest_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-var objectives = map[string]func(seed uint64, client, dim, samples int) *tinytest.Objective{
-	"SquaredProbability": tinytest.SquaredProbability,
-	"BoundedNonconvex":   tinytest.BoundedNonconvex,
-}
-
-// TestObjectives checks the documented properties of objectives at 200 points near the minimizer and 200 points far
-// from it.
-func TestObjectives(t *testing.T) {
+// TestObjective checks the documented properties at 200 points near the minimizer and 200 points far from it, of an
+// objective with several samples and of one with a single sample, where the steepest point is known.
+func TestObjective(t *testing.T) {
 	const d = 6
-	for name, build := range objectives {
-		judge(t, name, build, d, 9)
-		judge(t, name, build, d, 1) // with one sample, the steepest point is known
-	}
-}
-
-// judge checks the documented properties of one objective with d parameters and m samples.
-func judge(t *testing.T, name string, build func(uint64, int, int, int) *tinytest.Objective, d, m int) {
-	o := build(3, 2, d, m)
-	least := single(o.Minimizer())
-	floor := o.Mean(least)
-	for k := range 400 {
-		s := rng.New(uint64(k), rng.Address{Purpose: rng.Generate})
-		spread := float32(1)
-		if k%2 == 1 {
-			spread = 20
+	for _, m := range []int{9, 1} {
+		o := tinytest.SquaredProbability(3, 2, d, m)
+		var least []float32
+		for _, v := range o.Minimizer() {
+			least = append(least, float32(v))
 		}
-		x := randomPoint(&s, d, spread)
-		v := o.Mean(x)
-		if v < 0 || v > 1 || v < floor {
-			t.Fatalf("%s: %v at %v, want it within 0 and 1, and at least %v", name, v, x, floor)
+		floor := o.Mean(least)
+		if floor > 1e-12 {
+			t.Errorf("%v at the minimizer, want 0", floor)
 		}
-	}
-	if floor > 1e-12 {
-		t.Errorf("%s: %v at the minimizer, want 0", name, floor)
-	}
-	if _, err := o.Loss(t.Context(), least[1:], 0); err == nil {
-		t.Errorf("%s: a loss at a point that is too short", name)
-	}
-	for _, h := range []int{-1, m} {
-		if _, err := o.Loss(t.Context(), least, h); err == nil {
-			t.Errorf("%s: a loss of sample %d", name, h)
+		for k := range 400 {
+			s := rng.New(uint64(k), rng.Address{Purpose: rng.Generate})
+			x := randomPoint(&s, d, []float32{1, 20}[k%2])
+			if v := o.Mean(x); v < 0 || v > 1 || v < floor {
+				t.Fatalf("%v at %v, want it within 0 and 1, and at least %v", v, x, floor)
+			}
+		}
+		if _, err := o.Loss(t.Context(), least[1:], 0); err == nil {
+			t.Error("a loss at a point that is too short")
+		}
+		for _, h := range []int{-1, m} {
+			if _, err := o.Loss(t.Context(), least, h); err == nil {
+				t.Errorf("a loss of sample %d", h)
+			}
 		}
 	}
 	for _, n := range []int{0, -1} {
-		if _, err := build(1, 0, n, n).Loss(t.Context(), nil, 0); err == nil {
-			t.Errorf("%s: a loss without a sample", name)
+		if _, err := tinytest.SquaredProbability(1, 0, n, n).Loss(t.Context(), nil, 0); err == nil {
+			t.Error("a loss without a sample")
 		}
 	}
 }
 
 // TestObjectivesOfClients checks that clients with the same seed have the same minimizer but different losses.
 func TestObjectivesOfClients(t *testing.T) {
-	for name, build := range objectives {
-		a, b, c := build(3, 0, 4, 5), build(3, 1, 4, 5), build(4, 0, 4, 5)
-		x := []float32{0.5, -1, 2, 0}
-		if a.Mean(x) == b.Mean(x) || a.Mean(x) == c.Mean(x) {
-			t.Errorf("%s: clients or seeds are alike", name)
-		}
-		same := true
-		for i, v := range a.Minimizer() {
-			same = same && v == b.Minimizer()[i]
-		}
-		if !same {
-			t.Errorf("%s: minimizers %v and %v", name, a.Minimizer(), b.Minimizer())
-		}
+	a, b, c := tinytest.SquaredProbability(3, 0, 4, 5), tinytest.SquaredProbability(3, 1, 4, 5), tinytest.SquaredProbability(4, 0, 4, 5)
+	x := []float32{0.5, -1, 2, 0}
+	if a.Mean(x) == b.Mean(x) || a.Mean(x) == c.Mean(x) {
+		t.Error("clients or seeds are alike")
 	}
-}
-
-func single(x []float64) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
+	if !slices.Equal(a.Minimizer(), b.Minimizer()) {
+		t.Errorf("minimizers %v and %v", a.Minimizer(), b.Minimizer())
 	}
-	return y
 }
 
 // randomPoint returns a point with d coordinates. Each coordinate is a random multiple of spread/64 in [-2*spread,

@@ -37,8 +37,7 @@ func TestOracles(t *testing.T) {
 		t.Error(err)
 	}
 	loss := tinytest.SquaredProbability(1, 0, 4, 7)
-	for _, o := range []zoest.Oracle{loss, tinytest.BoundedNonconvex(1, 0, 4, 7),
-		good{loss}} {
+	for _, o := range []zoest.Oracle{loss, good{loss}} {
 		if err := tinytest.TestOracle(o, 4, 7); err != nil {
 			t.Error(err)
 		}
@@ -68,7 +67,7 @@ func (b batch) Losses(ctx context.Context, queries []zoest.Query, losses []float
 
 // TestWrongOracles checks that TestOracle names the broken rule for each of several faulty oracles.
 func TestWrongOracles(t *testing.T) {
-	loss := tinytest.BoundedNonconvex(1, 0, 4, 7)
+	loss := tinytest.SquaredProbability(1, 0, 4, 7)
 	plain := func(x []float32, h int) float64 {
 		v, err := loss.Loss(context.Background(), x, h)
 		if err != nil {

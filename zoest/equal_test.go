@@ -3,6 +3,7 @@ package zoest
 import (
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -108,12 +109,12 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 
 // TestErrorAtEqualQueries checks that with four queries per sample and round, the error of tracking in the 40th round
 // is smaller than that of symmetric two-point estimates u*(f(x + mu*u) - f(x - mu*u))/2. It logs the relative squared
-// error of v, summed over the steps of a round, for each kind of estimator and each distribution of directions.
+// error of v, summed over the steps of a round, for each distribution of directions.
 //
 //	SPADE_LONG=1 go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {
 	const mu, queries = 0.3, 4
-	rounds, kinds := []int{1, 40}, []string{"paper", "tracking"}
+	rounds := []int{1, 40}
 	for _, d := range []int{10, 39, 1000} {
 		for _, m := range []int{17, 55, 160} {
 			if d == 1000 && brief() {
@@ -121,13 +122,13 @@ func TestErrorAtEqualQueries(t *testing.T) {
 			}
 			p := newLogit(d, m)
 			two := relativeError(p, d, queries/2, mu, func(seed uint64) equal {
-				u := newDirection(d)
+				u := make(direction, vec.SignWords(d))
 				return func(round int, path [][]float32) (vs [][]float32) {
 					for step, x := range path {
 						v, y := make([]float32, d), make([]float32, d)
 						for h := range m {
-							u.draw(rng.New(seed, rng.Address{Purpose: rng.Step, Round: uint32(round), Step: uint32(step),
-								Component: uint32(h)}))
+							s := rng.New(seed, rng.Address{Purpose: rng.Step, Round: uint32(round), Step: uint32(step), Component: uint32(h)})
+							s.Fill(u)
 							copy(y, x)
 							u.add(y, 0, mu)
 							up := p.loss(y, h)
@@ -140,45 +141,24 @@ func TestErrorAtEqualQueries(t *testing.T) {
 					return vs
 				}
 			}, rounds)
-			t.Logf("d = %4d, m = %3d: two-point           %8.3f %8.3f", d, m, two[0], two[1])
-			for kind := range kinds {
-				if brief() && Kind(kind) != Tracking {
-					continue // only logged
-				}
-				for _, dist := range []Distribution{Rademacher, Walsh} {
-					steps := queries
-					if Kind(kind) != Tracking {
-						steps--
-					}
-					errs := relativeError(p, d, steps, mu, func(seed uint64) equal {
-						e := newTest(t, Config{Dim: d, Samples: m, Kind: Kind(kind), Directions: dist, Seed: seed, Window: 8})
-						ask := func() {
-							for open := e.Next(); len(open) > 0; open = e.Next() {
-								var losses [8]float64
-								for i, q := range open {
-									losses[i] = p.loss(q.Point, q.Sample)
-								}
-								if err := e.Answer(losses[:len(open)]...); err != nil {
-									t.Fatal(err)
-								}
-							}
+			t.Logf("d = %4d, m = %3d: two-point  %8.3f %8.3f", d, m, two[0], two[1])
+			for _, dist := range []Distribution{Rademacher, Walsh} {
+				errs := relativeError(p, d, queries, mu, func(seed uint64) equal {
+					e := newTest(t, Config{Dim: d, Samples: m, Kind: Tracking, Directions: dist, Seed: seed, Window: 8})
+					return func(round int, path [][]float32) (vs [][]float32) {
+						e.Fill(round, path[0], mu)
+						for _, x := range path {
+							e.Step(x)
+							drive(t, e, func(q Query) float64 { return p.loss(q.Point, q.Sample) })
+							vs = append(vs, slices.Clone(e.Estimate()))
 						}
-						return func(round int, path [][]float32) (vs [][]float32) {
-							e.Fill(round, path[0], mu)
-							ask()
-							for _, x := range path {
-								e.Step(x)
-								ask()
-								vs = append(vs, append([]float32(nil), e.Estimate()...))
-							}
-							return vs
-						}
-					}, rounds)
-					if Kind(kind) == Tracking && errs[1] >= two[1] {
-						t.Errorf("d = %d, m = %d: tracking with %v directions is not ahead of two-point", d, m, dist)
+						return vs
 					}
-					t.Logf("d = %4d, m = %3d: %-8v %-10v %8.3f %8.3f", d, m, kinds[kind], dist, errs[0], errs[1])
+				}, rounds)
+				if errs[1] >= two[1] {
+					t.Errorf("d = %d, m = %d: tracking with %v directions is not ahead of two-point", d, m, dist)
 				}
+				t.Logf("d = %4d, m = %3d: %-10v %8.3f %8.3f", d, m, dist, errs[0], errs[1])
 			}
 		}
 	}

@@ -25,7 +25,6 @@ type Estimator struct {
 	batches rng.Family
 	carry   []float32 // with momentum: the last result of Carry
 	whole   []float32 // all persistent memory: that of the method, then carry
-	offsets offsets   // tracking: a part of whole
 
 	stage
 	at      []float32 // x_i while filling, phi during a step; owned by the caller
@@ -137,26 +136,22 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		own -= cfg.Dim
 		e.carry = e.whole[own:]
 	}
-	if cfg.Kind == Tracking {
-		e.offsets = newOffsets(e.whole[cfg.Samples*cfg.Dim:], cfg.Samples)
-	}
-	e.method = newMethod(cfg, e.whole[:own:own], e.offsets)
+	e.method = newMethod(cfg, e.whole[:own:own])
 	return e, nil
 }
 
 // newMethod returns the method that cfg asks for, with the given memory.
-func newMethod(cfg Config, memory []float32, o offsets) method {
-	t := table{d: cfg.Dim, rows: memory}
+func newMethod(cfg Config, memory []float32) method {
+	size := cfg.Samples * cfg.Dim
 	if cfg.Kind == Paper {
-		t.rows = make([]float32, cfg.Samples*cfg.Dim)
-	}
-	t.rows = t.rows[: cfg.Samples*cfg.Dim : cfg.Samples*cfg.Dim]
-	switch {
-	case cfg.Kind == Paper && cfg.Records:
-		return &paperRecords{table: t}
-	case cfg.Kind == Paper:
+		t := table{d: cfg.Dim, rows: make([]float32, size)}
+		if cfg.Records {
+			return &paperRecords{table: t}
+		}
 		return &paper{average: newAverage(cfg, t)}
-	case cfg.Records:
+	}
+	t, o := table{d: cfg.Dim, rows: memory[:size:size]}, newOffsets(memory[size:], cfg.Samples)
+	if cfg.Records {
 		return &trackingRecords{table: t, offsets: o, grown: memory[cfg.Samples*(cfg.Dim+3):]}
 	}
 	return newTracking(cfg, newAverage(cfg, t), memory, o)
@@ -264,10 +259,10 @@ func (e *Estimator) Rows() (rows []float32, factor float64) { return e.method.es
 // Offset returns the constant that the estimator subtracts from the losses of a component; 0 unless they are large, and
 // always 0 with the kind Paper. It is the loss of a component to report for a query that has none.
 func (e *Estimator) Offset(h int) float64 {
-	if e.cfg.Kind != Tracking {
-		return 0
+	if t, tracks := e.method.(interface{ of(h int) float64 }); tracks {
+		return t.of(h)
 	}
-	return e.offsets.of(h)
+	return 0
 }
 
 // Carry replaces the update s of a round, which must have length d, with the sum of b times the result of the previous

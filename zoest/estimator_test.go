@@ -25,14 +25,17 @@ func next(e *Estimator) (Query, bool) {
 	return Query{}, false
 }
 
+// drive answers the queries of a stage, a window at a time.
 func drive(t testing.TB, e *Estimator, f func(Query) float64) {
-	t.Helper()
-	for {
-		q, open := next(e)
-		if !open {
-			return
+	losses := make([]float64, 0, 16)
+	for open := e.Next(); len(open) > 0; open = e.Next() {
+		if losses = losses[:0]; len(open) > e.window {
+			t.Fatalf("%d queries are open, want at most %d", len(open), e.window)
 		}
-		if err := e.Answer(f(q)); err != nil {
+		for _, q := range open {
+			losses = append(losses, f(q))
+		}
+		if err := e.Answer(losses...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,35 +208,26 @@ func TestClientsDrawApart(t *testing.T) {
 // TestRoundAllocatesNothing checks that a full round allocates no memory: filling the table, all steps, and drawing
 // directions and batches.
 func TestRoundAllocatesNothing(t *testing.T) {
+	configs := recordKinds(40, 50)
 	for n := range 4 {
-		dist, kind := Distribution(n%2), Kind(n/2)
 		for _, b := range []int{1, 3, 10} {
-			e := newTest(t, Config{Dim: 100, Samples: 10, Batch: b, Directions: dist, Kind: kind})
-			x := make([]float32, 100)
-			round := 0
-			var err error
-			got := testing.AllocsPerRun(10, func() {
-				e.Fill(round, x, 0.1)
-				for step := 0; ; step++ {
-					for {
-						q, open := next(e)
-						if !open {
-							break
-						}
-						if failed := e.Answer(float64(q.Point[0])); failed != nil {
-							err = failed
-						}
-					}
-					if step == 4 {
-						break
-					}
-					e.Step(x)
-				}
-				round++
-			})
-			if got != 0 || err != nil {
-				t.Errorf("kind %v, %v, batch %d: %v allocations a round, error %v", kind, dist, b, got, err)
+			configs = append(configs, Config{Dim: 100, Samples: 10, Batch: b, Directions: Distribution(n % 2), Kind: Kind(n / 2)})
+		}
+	}
+	first := func(q Query) float64 { return float64(q.Point[0]) }
+	for _, cfg := range configs {
+		e, x, round := newTest(t, cfg), make([]float32, cfg.Dim), 0
+		got := testing.AllocsPerRun(10, func() {
+			e.Fill(round, x, 0.1)
+			drive(t, e, first)
+			for range 4 {
+				e.Step(x)
+				drive(t, e, first)
 			}
+			round++
+		})
+		if got != 0 {
+			t.Errorf("%+v: %v allocations a round", cfg, got)
 		}
 	}
 }

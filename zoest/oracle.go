@@ -33,6 +33,14 @@ type BatchOracle interface {
 	Losses(ctx context.Context, queries []Query, losses []float64) error
 }
 
+// Digester is an optional interface of an [Oracle]. Digest returns a text, such as a SHA-256, that identifies the samples
+// in their order and everything else on the device that losses depend on; "" means unknown. The text never leaves the
+// device. While a node exists, its data must not change.
+//
+// A restarted node compares the texts of both processes. If they are equal, it continues with the same bits. If not, its
+// estimator begins with an empty memory. If a text is unknown, it does so in a run that protects each record.
+type Digester interface{ Digest() string }
+
 // Query is a request for the loss of one sample at one point.
 type Query struct {
 	Point  []float32 // length d; owned by the estimator and valid until the answer is given

@@ -1,8 +1,6 @@
 package zoest
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -108,26 +106,6 @@ func TestNextIsIdempotent(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestNextBetweenStages(t *testing.T) {
-	e := newTest(t, protocolConfig)
-	if q, open := next(e); open || q.Point != nil {
-		t.Error("a query before the first stage")
-	}
-	x := make([]float32, protocolConfig.Dim)
-	e.Fill(0, x, 1)
-	drive(t, e, loss)
-	for range 2 {
-		if q, open := next(e); open || q.Point != nil {
-			t.Error("a query after a complete table")
-		}
-	}
-	e.Step(x)
-	drive(t, e, loss)
-	if _, open := next(e); open {
-		t.Error("a query after a complete step")
-	}
 }
 
 // TestAnswerWithoutQuery checks that Answer fails if no query is open: before the first call of Next, after the answer,
@@ -248,61 +226,5 @@ func TestFillRestarts(t *testing.T) {
 				t.Errorf("restarted after %d answers (query open: %v), the round gives another result", answers, open)
 			}
 		}
-	}
-}
-
-// TestStepRestartsBeforeItsFirstAnswer checks that a step that is restarted before its first answer makes the same
-// queries at the new point. (Once a query has been answered, its row is in the table, and only Fill can undo that.)
-func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
-	x, y := make([]float32, protocolConfig.Dim), make([]float32, protocolConfig.Dim)
-	for i := range y {
-		y[i] = 1
-	}
-	begin := func() *Estimator {
-		e := newTest(t, protocolConfig)
-		e.Fill(0, x, 0.5)
-		drive(t, e, loss)
-		return e
-	}
-	once, twice := begin(), begin()
-	twice.Step(x)
-	left, _ := next(twice)
-	sample := left.Sample
-	once.Step(y)
-	twice.Step(y)
-	if q, _ := next(twice); q.Sample != sample || math.Abs(float64(q.Point[0])-1) != 0.5 {
-		t.Errorf("the restarted step asks for sample %d at %v..., want sample %d at 1 +- 0.5", q.Sample, q.Point[0], sample)
-	}
-	drive(t, once, loss)
-	drive(t, twice, loss)
-	if state(once) != state(twice) {
-		t.Error("a restarted step gives another result")
-	}
-}
-
-// TestPointIsRead checks that the estimator does not copy its point: a query uses the value of x at the time of the
-// query.
-func TestPointIsRead(t *testing.T) {
-	e := newTest(t, Config{Dim: 3, Samples: 2})
-	x := []float32{1, 2, 3}
-	e.Fill(0, x, 0.5)
-	q, _ := next(e)
-	for i, y := range q.Point {
-		if math.Abs(float64(y-x[i])) != 0.5 {
-			t.Errorf("coordinate %d of the point is %v, want %v +- 0.5", i, y, x[i])
-		}
-	}
-	if want := []float32{1, 2, 3}; !slices.Equal(x, want) {
-		t.Errorf("x became %v", x)
-	}
-}
-
-func TestOracleFunc(t *testing.T) {
-	fail := errors.New("out of order")
-	var o Oracle = OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
-		return float64(x[sample]), fail
-	})
-	if l, err := o.Loss(t.Context(), []float32{1, 2, 3}, 1); l != 2 || err != fail {
-		t.Errorf("Loss returns %v, %v", l, err)
 	}
 }

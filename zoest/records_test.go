@@ -27,19 +27,10 @@ func recordName(cfg Config) string { return fmt.Sprintf("%v %v", cfg.Kind, cfg.D
 // askRound performs a round with tau queries for each record at x.
 func askRound(t testing.TB, e *Estimator, round, tau int, x []float32, mu float64, loss func(x []float32, h int) float64) {
 	t.Helper()
-	losses := make([]float64, 0, 16)
 	e.Fill(round, x, mu)
 	for range tau {
 		e.Step(x)
-		for open := e.Next(); len(open) > 0; open = e.Next() {
-			losses = losses[:0]
-			for _, q := range open {
-				losses = append(losses, loss(q.Point, q.Sample))
-			}
-			if err := e.Answer(losses...); err != nil {
-				t.Fatal(err)
-			}
-		}
+		drive(t, e, func(q Query) float64 { return loss(q.Point, q.Sample) })
 	}
 }
 
@@ -218,26 +209,6 @@ func TestRecordsRestart(t *testing.T) {
 			if row := a[2*d : 3*d]; slices.ContainsFunc(row, func(x float32) bool { return !(abs(x) < 1e9) }) {
 				t.Fatalf("%v: row %v has not restarted", recordName(cfg), row)
 			}
-		}
-	}
-}
-
-func TestRecordsAllocateNothing(t *testing.T) {
-	for _, cfg := range recordKinds(40, 50) {
-		e, x, losses, round := newTest(t, cfg), make([]float32, 40), make([]float64, 5), 0
-		if n := testing.AllocsPerRun(5, func() {
-			round++
-			e.Fill(round, x, 0.1)
-			for range 3 {
-				e.Step(x)
-				for open := e.Next(); len(open) > 0; open = e.Next() {
-					if err := e.Answer(losses[:len(open)]...); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		}); n > 0 {
-			t.Errorf("%s: %v allocations a round", recordName(cfg), n)
 		}
 	}
 }

@@ -236,15 +236,7 @@ func TestTrackingGoesOnFromItsMemory(t *testing.T) {
 				e.Fill(round, phi, 0.3/float64(1+round))
 				for range 3 {
 					e.Step(phi)
-					for open := e.Next(); len(open) > 0; open = e.Next() {
-						var losses []float64
-						for _, q := range open {
-							losses = append(losses, wild(q))
-						}
-						if err := e.Answer(losses...); err != nil {
-							t.Fatal(err)
-						}
-					}
+					drive(t, e, wild)
 					vs = append(vs, slices.Clone(e.Estimate()))
 					vec.Axpy(phi, -0.1, e.Estimate())
 				}

@@ -61,7 +61,7 @@ func newRun(run string, private bool) *sdk.Fleet {
 
 // newStatus returns the status of a member after some rounds.
 func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer bool) monitor.Status {
-	s := monitor.NewStatus(f, name)
+	s := monitor.NewStatus(f, name, new(sdk.Status))
 	s.Running, s.Phase, s.Seconds, s.Round, s.Uptime = phase != monitor.Ended, phase, 2345, round, 1e5
 	s.Queries, s.FrameBytes = int64(round)*98_765, int64(round)*123_456
 	s.ConsensusError, s.Compared = 0.0123, round-1
@@ -172,20 +172,6 @@ func rare() []scene {
 		// This neighbor exited after it had received all messages of the run.
 		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: monitor.InWords("going away", false)}
 		s.Waiting = []string{}
-		return s
-	})
-	add("unreached", true, false, monitor.Waiting, 0, func(_ *sdk.Fleet, s *monitor.Status) any {
-		for i := range s.Neighbors { // six share a row, and the one with another reason has its own
-			n, reason := &s.Neighbors[i], "connection refused"
-			if i == 2 {
-				reason = "i/o timeout"
-			}
-			n.Round, n.Behind, n.Missing, n.Link = 0, 0, true, &monitor.Link{Seconds: 2345,
-				Fault: monitor.InWords(fmt.Sprintf("wss://%s:47654/: dial tcp 192.0.2.%d:47654: connect: %s", n.Name, i, reason), false)}
-			if i != 2 {
-				n.Like, n.Link.Fault = s.Neighbors[0].Name, "nothing listens at its address (connection refused): the node is not running"
-			}
-		}
 		return s
 	})
 	add("no neighbors", false, true, monitor.Querying, 12, func(_ *sdk.Fleet, s *monitor.Status) any {

@@ -43,7 +43,7 @@ var onMachine = []mutation{
 		"			e.cut = 0", dropped},
 	{"flows: z follows each round of a block", "sdk/admm/round.go", "m.setFlow(i, xj, base)\n\t\t\tcontinue", "m.setFlow(i, xj, base)", flows},
 	{"flows: the two ends round differently", "sdk/admm/flow.go", "math.RoundToEven(float64(carry", "math.Floor(float64(carry", flows},
-	{"flows: they are not in the state", "sdk/admm/state.go", "copy(m.flows.of(i), from.Flow)", "", flows},
+	{"flows: they are not in the state", "sdk/admm/state.go", "copy(m.flow(i), from.Flow)", "", flows},
 	{"factor 2 missing in the z-update", "sdk/admm/round.go",
 		"float32(twice*xj[c]))) * 0.5", "float32(twice*xj[c])))", method},
 	{"factor 2 missing in the message", "sdk/admm/round.go",

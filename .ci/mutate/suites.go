@@ -25,7 +25,7 @@ var (
 	agree     = suite{"./sdk/pair", "BothEnds|LowOrder|OneText|Public"}
 	oneTime   = suite{"./sdk", "PairKeys|WithoutAWord"}
 	pairFile  = suite{"./sdk/state", "PairKeys"}
-	flows     = suite{"./sdk/admm", "Flows|RestoreAfter"}
+	flows     = suite{"./sdk/admm", "Flows|Crashes"}
 	network   = suite{"./sdk/graph", "StabilityLimit|Spectrum"}
 	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|Left$"}
 	stated    = suite{"./dpmech/certificate", "SharedNoise|TwoAdversaries"}

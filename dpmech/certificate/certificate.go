@@ -100,14 +100,14 @@ type Certificate struct {
 	Signature     string             `json:"signature,omitempty"`     // Ed25519, by the member over SignedBytes
 }
 
-// New returns an unsigned certificate for the releases in f, with epsilons at delta. life is the state of
-// the data set's ledger, or nil without a ledger; the certificate retains it. The releases of this run in life must be
-// the same as in f, except for additional releases, which are counted in [Certificate].ReservedUnmade.
-func New(about About, delta float64, f *dpmech.Filter, life *Lifetime) (*Certificate, error) {
+// New returns an unsigned certificate for the given releases, with epsilons at delta. limit is the budget of the run, or nil,
+// and life the state of the data set's ledger, or nil without a ledger; the certificate retains both. The releases of
+// this run in life must be the same, except for additional releases, which are counted in [Certificate].ReservedUnmade.
+func New(about About, delta float64, spends dpmech.Spends, limit *dpmech.Limit, life *Lifetime) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
 		Version: certificateVersion, About: about,
-		Spends: append(dpmech.Spends{}, f.Spends()...), Limit: f.Limit(), Lifetime: life,
+		Spends: append(dpmech.Spends{}, spends...), Limit: limit, Lifetime: life,
 	}
 	c.Rounds = c.Spends.Rounds()
 	unit := c.unit()

@@ -32,13 +32,7 @@ func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	l := newLedger(t, nil)
 	reserve(t, l, "before", 1, 3)
 	reserve(t, l, "final", 1, reserved)
-	f := mustFilter(t, nil)
-	for round := 1; round <= made; round++ {
-		if err := f.Reserve(round, noisy); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := New(aboutRun("final"), 1e-5, f, l.lifetime(1e-5))
+	c, err := New(aboutRun("final"), 1e-5, times(made, noisy), nil, l.lifetime(1e-5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,16 +112,10 @@ func TestCertificateReservedUnmade(t *testing.T) {
 			t.Errorf("%v, want a larger rho", err)
 		}
 	}
-	// NewCertificate fails if the ledger has fewer releases than the filter.
+	// New fails if the ledger has fewer releases than the run.
 	l := newLedger(t, nil)
 	reserve(t, l, "final", 1, 3)
-	f := mustFilter(t, nil)
-	for round := 1; round <= 4; round++ {
-		if err := f.Reserve(round, noisy); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := New(aboutRun("final"), 1e-5, f, l.lifetime(1e-5)); err == nil ||
+	if _, err := New(aboutRun("final"), 1e-5, times(4, noisy), nil, l.lifetime(1e-5)); err == nil ||
 		!strings.Contains(err.Error(), "found 4 rounds from round 1 on with clip 1 and sigma 8, want 3 rounds") {
 		t.Errorf("%v, want a release that the ledger does not have", err)
 	}

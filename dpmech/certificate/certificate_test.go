@@ -21,26 +21,30 @@ func aboutRun(run string) About {
 	}
 }
 
+// times returns a number of releases from the first round on.
+func times(n int, g dpmech.Gaussian) dpmech.Spends {
+	if n == 0 {
+		return nil
+	}
+	return dpmech.Spends{{First: 1, Rounds: n, Gaussian: g}}
+}
+
 // certify makes releases with two sets of parameters, counted in a ledger that already has another run, and returns
 // their certificate and the ledger.
 func certify(t testing.TB) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, &dpmech.Limit{Epsilon: 40, Delta: 1e-6, Accounting: dpmech.ZCDP})
 	reserve(t, l, "tuning", 1, 4)
-	f := mustFilter(t, &dpmech.Limit{Epsilon: 12, Delta: 1e-5, Accounting: dpmech.GDP})
-	for round := 1; round <= 9; round++ {
-		g := noisy
-		if round > 5 {
-			g = dpmech.Gaussian{Clip: 0.5, Sigma: 3}
-		}
-		if err := l.Reserve("final", fleetA, "a", round, g); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Reserve(round, g); err != nil {
-			t.Fatal(err)
+	releases := append(times(5, noisy), dpmech.Spend{First: 6, Rounds: 4, Gaussian: dpmech.Gaussian{Clip: 0.5, Sigma: 3}})
+	for _, s := range releases {
+		for round := s.First; round <= s.Last(); round++ {
+			if err := l.Reserve("final", fleetA, "a", round, s.Gaussian); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	c, err := New(aboutRun("final"), 1e-5, f, l.lifetime(1e-5))
+	limit := &dpmech.Limit{Epsilon: 12, Delta: 1e-5, Accounting: dpmech.GDP}
+	c, err := New(aboutRun("final"), 1e-5, releases, limit, l.lifetime(1e-5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +64,7 @@ func TestCertificate(t *testing.T) {
 		{"rho", c.Rho, rho}, {"mu", c.Mu, math.Sqrt(2 * rho)}, {"epsilon_gdp", c.EpsilonGDP, dpmech.GDP.Epsilon(rho, 1e-5)},
 		{"epsilon_zcdp", c.EpsilonZCDP, dpmech.ZCDP.Epsilon(rho, 1e-5)},
 		{"epsilon_paper", c.EpsilonPaper, rho + 2*math.Sqrt(rho*math.Log(1e5))},
+		{"epsilon_zero_out", c.EpsilonZeroOut, dpmech.GDP.Epsilon(rho/4, 1e-5)}, // half the sensitivity
 		{"lifetime rho", c.Lifetime.Rho, lifetimeRho},
 		{"lifetime epsilon_gdp", c.Lifetime.EpsilonGDP, dpmech.GDP.Epsilon(lifetimeRho, 1e-5)},
 	} {
@@ -231,22 +236,17 @@ func TestCertificateFaults(t *testing.T) {
 
 // TestNewCertificateRefuses checks that NewCertificate rejects invalid inputs.
 func TestNewCertificateRefuses(t *testing.T) {
-	f := mustFilter(t, nil)
-	if err := f.Reserve(1, noisy); err != nil {
-		t.Fatal(err)
-	}
-	l := newLedger(t, nil)
+	f, l := times(1, noisy), newLedger(t, nil)
 	for name, make := range map[string]func() (*Certificate, error){
-		"no run":            func() (*Certificate, error) { return New(aboutRun(""), 1e-5, f, nil) },
-		"delta":             func() (*Certificate, error) { return New(aboutRun("r"), math.NaN(), f, nil) },
-		"not in the ledger": func() (*Certificate, error) { return New(aboutRun("r"), 1e-5, f, l.lifetime(1e-5)) },
+		"no run":            func() (*Certificate, error) { return New(aboutRun(""), 1e-5, f, nil, nil) },
+		"delta":             func() (*Certificate, error) { return New(aboutRun("r"), math.NaN(), f, nil, nil) },
+		"not in the ledger": func() (*Certificate, error) { return New(aboutRun("r"), 1e-5, f, nil, l.lifetime(1e-5)) },
 	} {
 		if c, err := make(); err == nil || c != nil {
 			t.Errorf("%s: certified", name)
 		}
 	}
-	c, err := New(About{RunID: RunID{Run: "r", Fleet: strings.Repeat("0", 64), Member: "m"}}, 1e-5,
-		mustFilter(t, nil), nil)
+	c, err := New(About{RunID: RunID{Run: "r", Fleet: strings.Repeat("0", 64), Member: "m"}}, 1e-5, nil, nil, nil)
 	if err != nil || c.EpsilonGDP != 0 || c.ConditionalOn == nil || c.Spends == nil {
 		t.Errorf("nothing released: %+v, %v", c, err)
 	}

@@ -17,7 +17,7 @@ type Composition struct {
 
 // NewComposition returns a composition for a data set that begins with the declared cost. Its figures are for each unit;
 // it counts releases that protect this unit, and those that protect each client, and refuses all others with an error
-// that wraps [dpmech.ErrUnit]. created is the time of its creation in RFC 3339 format. With a nil limit, the composition never
+// that wraps [dpmech.ErrUnit]. It keeps limit and declared, which must not be changed. created is the time of its creation in RFC 3339 format. With a nil limit, the composition never
 // refuses a release because of its cost. If the declared cost exceeds the limit, the error wraps [dpmech.ErrBudget].
 func NewComposition(dataset, created string, unit dpmech.Unit, limit *dpmech.Limit, declared Declaration) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created), unit.Validate(), limit.Validate(),
@@ -25,28 +25,28 @@ func NewComposition(dataset, created string, unit dpmech.Unit, limit *dpmech.Lim
 	if err != nil {
 		return nil, err
 	}
-	life := Lifetime{Dataset: dataset, Created: created, Unit: unit, Limit: limit.Lifelong(), Declared: declared.clone()}
+	life := Lifetime{Dataset: dataset, Created: created, Unit: unit, Limit: limit.Lifelong(), Declared: declared}
 	if err := life.Limit.Allows(dpmech.Total{}, life.Total(), "the declared cost of earlier runs"); err != nil {
 		return nil, err
 	}
 	return &Composition{life}, nil
 }
 
-// Check checks whether a release may be made. For each run, the rules are those of [dpmech.Filter.Reserve]. counted reports
+// Check checks whether a release may be made. For each run, the rules are those of [dpmech.Spends.With]. counted reports
 // whether the release is already counted; repeating it costs nothing. If the release would exceed the limit, the error
 // wraps [dpmech.ErrBudget].
 func (c *Composition) Check(id RunID, round int, g dpmech.Gaussian) (counted bool, err error) {
-	f, counted, err := c.with(id, round, g)
+	spends, counted, err := c.with(id, round, g)
 	if err != nil || counted {
 		return counted, err
 	}
-	return false, c.allows(id, f.Total(), fmt.Sprintf("round %d", round))
+	return false, c.allows(id, spends.Total(), fmt.Sprintf("round %d", round))
 }
 
 // Add counts a release, even if the total then exceeds the limit, because the release may have been made. It fails if
 // the release is already counted or does not follow the earlier releases of its run.
 func (c *Composition) Add(id RunID, round int, g dpmech.Gaussian) error {
-	f, counted, err := c.with(id, round, g)
+	spends, counted, err := c.with(id, round, g)
 	if counted {
 		err = faults.Within(id.text(), fmt.Errorf("round %d is already counted", round))
 	}
@@ -54,28 +54,23 @@ func (c *Composition) Add(id RunID, round int, g dpmech.Gaussian) error {
 		return err
 	}
 	if r := c.life.run(id); r != nil {
-		r.Spends = f.Spends()
+		r.Spends = spends
 	} else {
-		c.life.Runs = append(c.life.Runs, RunSpend{RunID: id, Spends: f.Spends()})
+		c.life.Runs = append(c.life.Runs, RunSpend{RunID: id, Spends: spends})
 	}
 	return nil
 }
 
-// with returns a filter without a limit that has counted a run's releases, among them the given one. counted reports
-// whether the run had counted it before. err is not nil if the filter refuses the release.
-func (c *Composition) with(id RunID, round int, g dpmech.Gaussian) (f *dpmech.Filter, counted bool, err error) {
-	spends := c.life.spends(id)
-	if spends == nil {
+// with returns a run's releases with the given one. counted reports whether they had it before.
+func (c *Composition) with(id RunID, round int, g dpmech.Gaussian) (spends dpmech.Spends, counted bool, err error) {
+	before := c.life.spends(id)
+	if before == nil {
 		if err := errors.Join(id.validate(), c.fresh(id), c.suits(id, g.Unit)); err != nil {
 			return nil, false, err
 		}
 	}
-	f = dpmech.Resume(nil, spends)
-	counted = round <= f.Last()
-	if err := f.Reserve(round, g); err != nil {
-		return nil, false, faults.Within(id.text(), err)
-	}
-	return f, counted, nil
+	spends, err = before.With(round, g, nil)
+	return spends, err == nil && round <= before.Last(), faults.Within(id.text(), err)
 }
 
 // ErrPairKey reports a one-time key that an earlier run used.
@@ -133,16 +128,13 @@ func (c *Composition) allows(id RunID, cost dpmech.Total, what string) error {
 }
 
 // Last returns the highest counted round of a run, or 0 if no round is counted.
-func (c *Composition) Last(id RunID) int {
-	return dpmech.Resume(nil, c.life.spends(id)).Last()
-}
+func (c *Composition) Last(id RunID) int { return c.life.spends(id).Last() }
 
 // Lifetime returns the releases and the cost of all runs, with epsilons at delta. head is the current state of the
-// ledger.
+// ledger. The limit and the declaration are those of the composition, and must not be changed.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := c.life
-	life.Ledger, life.Limit, life.Declared = head, c.life.Limit.Clone(), c.life.Declared.clone()
-	life.Runs, life.Cost = []RunSpend{}, CostOf(c.life.Total(), delta)
+	life.Ledger, life.Runs, life.Cost = head, []RunSpend{}, CostOf(c.life.Total(), delta)
 	for _, r := range c.life.Runs {
 		life.Runs = append(life.Runs, RunSpend{RunID: r.RunID, Rho: r.Total().Rho, Spends: slices.Clone(r.Spends)})
 	}

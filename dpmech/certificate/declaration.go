@@ -3,7 +3,6 @@ package certificate
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -108,10 +107,4 @@ func (d *Declaration) Conditions(unit dpmech.Unit) (list []string) {
 		list = append(list, "the owner's note on this ledger: "+d.Note)
 	}
 	return list
-}
-
-func (d *Declaration) clone() Declaration {
-	c := *d
-	c.Ledgers, c.Estimate = slices.Clone(d.Ledgers), d.Estimate.Clone()
-	return c
 }

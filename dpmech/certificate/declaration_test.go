@@ -3,7 +3,6 @@ package certificate
 import (
 	"errors"
 	"math"
-	"reflect"
 	"sort"
 	"strings"
 	"testing"
@@ -51,22 +50,6 @@ func TestDeclaredCountsInTheLimit(t *testing.T) {
 	much := Declaration{Estimate: &dpmech.Limit{Epsilon: 8.01, Delta: 1e-5, Accounting: dpmech.GDP}}
 	if _, err := NewComposition("d", ledgerTime, dpmech.Client, limit, much); !errors.Is(err, dpmech.ErrBudget) {
 		t.Errorf("too much: %v", err)
-	}
-}
-
-// TestDeclarationIsCopied checks that a composition and its lifetimes do not share memory with the caller's declaration.
-func TestDeclarationIsCopied(t *testing.T) {
-	d := Declaration{Ledgers: []EarlierLedger{{ledgerHead("a", 1, "1"), Amount{Rho: 1, All: 1}}}, Estimate: &dpmech.Limit{Epsilon: 1, Delta: 1e-5}}
-	want := d.clone()
-	c, err := NewComposition("d", ledgerTime, dpmech.Client, nil, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Ledgers[0].Rho, d.Estimate.Epsilon = 0, 9
-	life := c.Lifetime(ledgerHead("b", 0, "0"), 1e-5)
-	life.Declared.Ledgers[0].Rho, life.Declared.Estimate.Epsilon = 0, 9
-	if got := c.Lifetime(ledgerHead("b", 0, "0"), 1e-5).Declared; !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

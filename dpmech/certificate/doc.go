@@ -2,5 +2,5 @@
 //
 // A [Composition] counts the releases of all runs and enforces a limit for all of them together. It begins with a
 // [Declaration] of what earlier runs have spent. A [Certificate] states the cost of a run and of all runs, so that anyone
-// can check the numbers. [SaveFilter] stores the filter of a run. Package state keeps all of this in files.
+// can check the numbers. Package state keeps all of this in files.
 package certificate

@@ -13,14 +13,8 @@ var shared = dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 32,
 // TestCertificateOfSharedNoise checks that a certificate for releases with pairwise noise names its adversary and
 // states both costs, and that Verify detects any change to these fields.
 func TestCertificateOfSharedNoise(t *testing.T) {
-	f := mustFilter(t, nil)
-	for round := 1; round <= 5; round++ {
-		if err := f.Reserve(round, shared); err != nil {
-			t.Fatal(err)
-		}
-	}
 	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}}
-	good, err := New(about, 1e-5, f, nil)
+	good, err := New(about, 1e-5, times(5, shared), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,13 +80,11 @@ func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	const least = "whoever sees all releases and is no member, if at most 2 members vanish"
 	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}}
 	for _, order := range [][]dpmech.Gaussian{{more, fewer, shared}, {fewer, shared, more}, {shared, more, fewer}} {
-		f := mustFilter(t, nil)
+		var releases dpmech.Spends
 		for k, g := range order {
-			if err := f.Reserve(k+1, g); err != nil {
-				t.Fatal(err)
-			}
+			releases = append(releases, dpmech.Spend{First: k + 1, Rounds: 1, Gaussian: g})
 		}
-		c, err := New(about, 1e-5, f, nil)
+		c, err := New(about, 1e-5, releases, nil, nil)
 		if err != nil || c.Adversary != least {
 			t.Fatalf("certificate %+v, %v", c, err)
 		}
@@ -116,16 +108,10 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 	named, all := 10*(2*shared.Rho()+own.Rho()), 10*(2*shared.RhoAll()+own.RhoAll())
 	for _, order := range [][]dpmech.Gaussian{{outsiders, shared, own}, {own, outsiders, shared}, {shared, own, outsiders}} {
 		l := newLedger(t, nil)
-		f := mustFilter(t, nil)
 		for i, g := range order {
 			for round := 1; round <= 10; round++ {
 				if err := l.Reserve([]string{"first", "second", "third"}[i], fleetA, "a", round, g); err != nil {
 					t.Fatal(err)
-				}
-				if i == 2 {
-					if err := f.Reserve(round, g); err != nil {
-						t.Fatal(err)
-					}
 				}
 			}
 		}
@@ -135,7 +121,7 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 			life.Adversary != want[0].Adversary || life.Rho != named || life.AgainstAll.Rho != all || life.AgainstAll.Adversary != dpmech.AllOthers {
 			t.Fatalf("%+v, %+v", life.Cost, got)
 		}
-		c, err := New(aboutRun("third"), 1e-5, f, life)
+		c, err := New(aboutRun("third"), 1e-5, times(10, order[2]), nil, life)
 		if err != nil {
 			t.Fatal(err)
 		}

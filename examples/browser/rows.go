@@ -11,7 +11,7 @@ import (
 )
 
 // rows is the data of a member: features, and in the last column the class, 0 or 1. It implements sdk.Oracle and
-// sdk.Digester with the loss of examples/scorer, (1 - p)^2, where p is the probability of the right class in a logistic
+// zoest.Digester with the loss of examples/scorer, (1 - p)^2, where p is the probability of the right class in a logistic
 // model.
 type rows struct {
 	cells [][]float64

@@ -39,7 +39,6 @@ type hospital struct {
 	python    string
 	patients  *scorer.Oracle
 	node      *edge.Node
-	released  func(round int)
 	alone     []float32 // the rule that the hospital finds by itself
 }
 
@@ -67,22 +66,22 @@ func newHospital(name, dir, python string) (*hospital, error) {
 
 // connect opens the nodes of all hospitals. They exchange their public keys over a trusted channel before. Each hospital
 // dials the hospitals after it in the list. No hospital dials city, the first in the list, so city needs no open port.
-func connect(ctx context.Context, fleet *sdk.Fleet, all []*hospital) (*fleetfile.File, error) {
+func connect(ctx context.Context, fleet *sdk.Fleet, all []*hospital) error {
 	file := &fleetfile.File{Fleet: fleet}
 	for _, h := range all {
 		key, _, err := edge.Identity(h.dir, h.name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		file.Members = append(file.Members, fleetfile.Member{Name: h.name, Keys: []ed25519.PublicKey{key}})
 	}
 	for i, h := range slices.Backward(all[1:]) {
 		if err := h.open(ctx, file, "127.0.0.1:0"); err != nil {
-			return nil, err
+			return err
 		}
 		file.Members[i+1].Addresses = []string{h.node.Addr()}
 	}
-	return file, all[0].open(ctx, file, "")
+	return all[0].open(ctx, file, "")
 }
 
 // open opens the hospital's node. The first time, this makes its ledger: the hospital declares that its data was never
@@ -94,14 +93,7 @@ func (h *hospital) open(ctx context.Context, file *fleetfile.File, listen string
 	h.node, err = edge.Open(h.dir, file, h.name, h.patients, edge.Options{
 		Samples: h.patients.Samples(), Listen: listen, Logger: slog.New(slog.DiscardHandler), // all hospitals are in this process
 		Dataset: "patients of " + h.name, Declared: state.NeverUsed, Limit: &dpmech.Limit{Epsilon: 1.25, Delta: 1e-5, Accounting: dpmech.GDP},
-		Configure: func(c *sdk.Config) {
-			c.ConditionalOn = []string{"what is usual in such patients, from the literature"}
-			c.Events.Released = func(round int, _ []float32) {
-				if h.released != nil {
-					h.released(round)
-				}
-			}
-		},
+		Configure: func(c *sdk.Config) { c.ConditionalOn = []string{"what is usual in such patients, from the literature"} },
 	})
 	return err
 }
@@ -113,7 +105,6 @@ func (h *hospital) close() (err error) {
 	if h.patients != nil {
 		err = errors.Join(err, h.patients.Close())
 	}
-	h.node, h.patients = nil, nil
 	return err
 }
 

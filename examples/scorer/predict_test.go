@@ -140,7 +140,7 @@ func (c comparison) check(t *testing.T, model []byte, out string) {
 				t.Fatal(err)
 			}
 			worst = max(worst, math.Abs(got-want[k]))
-			if !(math.Abs(got-want[k]) <= 1e-6) {
+			if !(math.Abs(got-want[k]) <= 1e-6*max(1, math.Abs(want[k]))) { // float32, as in training
 				t.Fatalf("line %d: %s, want %v", i+1, line, want)
 			}
 		}

@@ -41,6 +41,7 @@ type node struct {
 	incarnation int // number of starts
 	waited      int // ticks during the calm in which the node had its final model
 	final       []float32
+	asked       int64 // queries until final
 
 	granted bool  // the machine knows that its release is reserved, but has not made the release yet
 	owed    int   // the release that must be marked before anything is sent

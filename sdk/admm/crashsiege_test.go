@@ -14,7 +14,9 @@ var siegeShared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2, Shared: dpmech.Shared{S
 func (w *world) arm(c *Config) {
 	c.Mixing, c.Members = int(w.seed/2%4), len(w.cfgs)
 	if w.seed%5 == 0 {
+		unit := c.Privacy.Unit
 		c.Privacy = siegeShared
+		c.Privacy.Unit = unit
 		c.PairKey = func(peer, release int) [32]byte { return [32]byte{byte(peer), byte(release)} }
 	}
 }

@@ -168,6 +168,14 @@ func newWorld(seed uint64, p plant) *world {
 		if payload >= 2 {
 			cfg.GridStep = 0.2 / 16
 		}
+		cfg.Mixing = int(seed / 4 % 3)
+		switch seed / 2 % 4 {
+		case 1:
+			cfg.Estimator.Momentum = 0.8
+		case 2:
+			cfg.Privacy.Unit, cfg.Estimator.Batch, cfg.Estimator.Records = dpmech.Record, 0, true
+			cfg.Records, cfg.GridStep = Records{Mean: 1.5, Most: 2}, 0.2/16
+		}
 		if w.besieged() {
 			w.arm(cfg)
 		}
@@ -241,7 +249,7 @@ func (w *world) tick(n *node) {
 
 func (w *world) leave(n *node) {
 	w.log("node %d leaves", n.id)
-	n.up, n.gone, n.final = false, true, n.m.Model()
+	n.up, n.gone, n.final, n.asked = false, true, n.m.Model(), n.m.Status().Queries
 }
 
 func (w *world) over() bool {
@@ -362,10 +370,7 @@ func (w *world) run() {
 	if len(w.ends) > 0 {
 		return
 	}
-	want := make([][]float32, len(w.nodes))
-	for i := range w.nodes {
-		want[i] = w.nodes[i].final
-	}
+	want := w.nodes
 	w.tally, w.calm, w.now = tally{}, false, 0
 	w.birth()
 	w.rage()
@@ -375,8 +380,8 @@ func (w *world) run() {
 	}
 	w.calmDown()
 	for i := range w.nodes {
-		if n := &w.nodes[i]; n.gone && bits32(n.final) != bits32(want[i]) {
-			w.fails(otherModel, "node %d ends with %v, want %v", i, n.final, want[i])
+		if n := &w.nodes[i]; n.gone && (bits32(n.final) != bits32(want[i].final) || n.asked != want[i].asked) {
+			w.fails(otherModel, "node %d ends with %v after %d queries, want %v after %d", i, n.final, n.asked, want[i].final, want[i].asked)
 		}
 	}
 	// Without being asked, a node sends each neighbor at most two messages and its releases per incarnation, and three

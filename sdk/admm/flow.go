@@ -14,14 +14,8 @@ type Consensus interface {
 	Cooldown(t int) (carry, weight float64)  // coefficients of cool-down round t, t from 0
 }
 
-// flows has the flows f_ij of all edges, with d numbers per edge. It is empty without mixing and cool-down.
-type flows struct {
-	flow []float32
-	d    int
-}
-
-// of returns the flow of the i-th edge.
-func (f *flows) of(i int) []float32 { return part(f.flow, i, f.d) }
+// flow returns the flow f_ij of the i-th edge. It is empty without mixing and cool-down.
+func (m *Machine) flow(i int) []float32 { return part(m.flows, i, len(m.x)) }
 
 // mostFlow bounds the absolute value of a coordinate of a flow, in grid steps.
 const mostFlow = 1 << 22
@@ -37,7 +31,7 @@ func (m *Machine) rate() (carry, weight float64) {
 // grid, where flows are whole steps.
 func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 	carry, weight := m.rate()
-	flow := m.flows.of(i)
+	flow := m.flow(i)
 	if !m.cfg.onGrid(m.round + 1) {
 		for c, f := range flow {
 			f = float32(float64(carry*float64(f)) + float64(weight*float64(xj[c]-m.x[c])))

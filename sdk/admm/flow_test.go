@@ -69,7 +69,7 @@ func TestFlows(t *testing.T) {
 				before[[2]int{i, round + 1}] = slices.Clone(m.x)
 				for e := range m.edges {
 					at := [3]int{i, m.edges[e].peer, round}
-					flows[at] = slices.Clone(part(m.flows.flow, e, d))
+					flows[at] = slices.Clone(m.flow(e))
 					if data && round > 1 {
 						z[at] = slices.Clone(part(m.z, e, d))
 					}

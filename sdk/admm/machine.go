@@ -31,7 +31,7 @@ type Machine struct {
 	s      []float32     // sum of the estimates so far, then the update s_i,k
 	p      []float32     // the frozen penalty p_i,k
 	center []float32     // the public part of the release, after the local work
-	flows  flows         // of rounds without data
+	flows  []float32     // f_ij, see flow
 	work   progress      // of the round
 	pairs  []dpmech.Pair // scratch space of a release
 
@@ -100,7 +100,6 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg: cfg, est: est,
 		x: make([]float32, d), phi: make([]float32, d), s: make([]float32, d), p: make([]float32, d),
-		flows: flows{d: d},
 	}
 	m.center = m.phi
 	if !cfg.NonPrivate {
@@ -132,7 +131,7 @@ func New(cfg Config) (*Machine, error) {
 	clamp(m.z)
 	m.peerZ = slices.Clone(m.z)
 	if cfg.mixes() {
-		m.flows.flow = make([]float32, len(m.z))
+		m.flows = make([]float32, len(m.z))
 	}
 	m.start()
 	return m, nil

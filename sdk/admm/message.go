@@ -191,9 +191,8 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		return fmt.Errorf("admm: found a message of round %d from client %d, want a round in 1..%d (the receiving "+
 			"client is in round %d)", msg.Round, msg.From, newest, m.round)
 	}
-	if err := m.cfg.checkForm(msg.Round, msg.Payload()); err != nil { // no honest member sends such a payload
-		m.report(msg, err, true)
-		return fmt.Errorf("%w (sent by client %d)", err, msg.From)
+	if err := m.cfg.checkForm(msg.Round, msg.Payload()); err != nil {
+		return fmt.Errorf("%w (sent by client %d): %w", err, msg.From, ErrImpossible)
 	}
 	if msg.Round < m.round { // j lacks this client's message of that round, or the message is late
 		if msg.Round == m.round-1 && !msg.Resent && msg.Round != m.lost {

@@ -5,12 +5,16 @@ import (
 	"slices"
 )
 
-// Verdict reports a neighbor that sent a release that no honest member makes, see [Config.Impossible].
+// Verdict reports a neighbor whose edge the machine has dropped, because its release is one that no honest member makes,
+// see [Config.Impossible].
 type Verdict struct {
 	Message // the release as received
 	Why     string
-	Refused bool // Receive refused the release; the driver decides whether to drop the edge. Otherwise the machine dropped it
 }
+
+// ErrImpossible is wrapped by the error of [Machine.Receive] for a release in a form that no honest member sends. The
+// driver decides whether to drop the edge.
+var ErrImpossible = errors.New("no honest member sends this")
 
 // errQuarantine is the error for a message from a neighbor in quarantine.
 var errQuarantine = errors.New("admm: the edge to the sender is in quarantine")
@@ -53,7 +57,7 @@ func (m *Machine) Quarantined(peer int) int { return m.known(peer).cut }
 // Alone reports whether the client has neighbors and all of them are in quarantine.
 func (m *Machine) Alone() bool { return len(m.edges) > 0 && m.live() == 0 }
 
-// Verdicts returns the verdicts since the last call, at most one for each neighbor.
+// Verdicts returns the verdicts since the last call.
 func (m *Machine) Verdicts() []Verdict {
 	v := m.verdicts
 	m.verdicts = nil
@@ -77,16 +81,6 @@ func (m *Machine) live() int {
 	return n
 }
 
-// report adds a verdict about a release, unless it has one about the sender already.
-func (m *Machine) report(msg *Message, why error, refused bool) {
-	if slices.ContainsFunc(m.verdicts, func(v Verdict) bool { return v.From == msg.From && v.Refused == refused }) {
-		return
-	}
-	v := Verdict{*msg, why.Error(), refused}
-	v.Vector, v.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
-	m.verdicts = append(m.verdicts, v)
-}
-
 // judge quarantines neighbors whose release of this round is impossible, before the release is used. The
 // machine has checked the form of a release on receipt.
 func (m *Machine) judge() {
@@ -99,7 +93,8 @@ func (m *Machine) judge() {
 		}
 		p := m.held(e, at)
 		if err := bound.outside(m.round, p); err != nil {
-			m.report(&Message{Kind: Release, From: e.peer, Round: m.round, Vector: p.Vector, Grid: p.Grid}, err, false)
+			m.verdicts = append(m.verdicts, Verdict{Message{Kind: Release, From: e.peer, Round: m.round,
+				Vector: slices.Clone(p.Vector), Grid: slices.Clone(p.Grid)}, err.Error()})
 			m.Quarantine(e.peer)
 			e.cut = m.round + 1
 		}

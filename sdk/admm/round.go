@@ -27,7 +27,7 @@ func (m *Machine) startRound() {
 	if !m.touchesData() {
 		for i := range m.edges { // the sum of the flows, in grid steps if the release is on the grid
 			if !m.gone(i) {
-				vec.Axpy(m.s, 1, m.flows.of(i))
+				vec.Axpy(m.s, 1, m.flow(i))
 			}
 		}
 		m.work.due = true
@@ -257,7 +257,7 @@ func (m *Machine) updateZ() {
 		e := &m.edges[i]
 		at := e.at(m.round)
 		if m.gone(i) || at < 0 {
-			clear(m.flows.of(i))
+			clear(m.flow(i))
 			continue
 		}
 		in, z := m.held(e, at), part(m.z, i, len(m.x))

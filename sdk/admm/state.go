@@ -3,7 +3,6 @@ package admm
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // State holds everything, besides Config, that determines the bits of later rounds. The driver stores the state before
@@ -46,7 +45,7 @@ func (m *Machine) State() State {
 		e := &m.edges[i]
 		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Quarantine: e.cut,
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x)),
-			Flow: m.flows.of(i)})
+			Flow: m.flow(i)})
 	}
 	return s
 }
@@ -101,7 +100,7 @@ func (m *Machine) load(s State) {
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
 		copy(part(m.base, i, len(m.x)), from.Base)
-		copy(m.flows.of(i), from.Flow)
+		copy(m.flow(i), from.Flow)
 	}
 	m.round-- // writeMessages belongs to the round that ends with the release
 	if m.cfg.onGrid(s.Round) {
@@ -113,35 +112,32 @@ func (m *Machine) load(s State) {
 
 // check returns an error if a state does not belong to this client.
 func (m *Machine) check(s State) error {
-	d, grid := m.cfg.Estimator.Dim, m.cfg.GridStep != 0
+	own, delta := m.State(), 0 // own has the lengths of each state, but for Delta
+	if m.cfg.onGrid(s.Round) {
+		delta = len(m.x)
+	}
 	var errs []error
-	want := func(n, low, high int, format string) {
+	want := func(what string, n, low, high int) {
 		if n < low || n > high {
-			args := []any{n, low, high}
-			errs = append(errs, fmt.Errorf("admm: stored state: "+format, args[:strings.Count(format, "%d")]...))
+			errs = append(errs, fmt.Errorf("admm: stored state: %s is %d, want %d to %d", what, n, low, high))
 		}
 	}
-	length := func(what string, n, most int, is bool) {
-		if !is {
-			most = 0
-		}
-		want(n, most, most, what+" has %d numbers, want %d")
-	}
-	want(s.Round, 1, m.last(), "found release %d, want %d to %d")
-	want(len(s.Edges), len(m.edges), len(m.edges), "found %d neighbors, want %d")
-	length("the model", len(s.X), d, true)
-	length("the model on the grid", len(s.Grid), d, grid)
-	length("the change on the grid", len(s.Delta), d, grid && m.cfg.onGrid(s.Round))
-	length("the estimator's memory", len(s.Last), len(m.est.Memory()), true)
-	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
-		of := fmt.Sprintf("neighbor %d ", e.Peer)
-		want(e.Peer, m.edges[i].peer, m.edges[i].peer, fmt.Sprintf("neighbor %d is %%d, want %%d", i))
-		want(e.Heard, 0, m.last(), of+"has made release %d, want %d to %d")
-		want(e.Quarantine, 0, max(0, s.Round)+3, of+"is in quarantine from release %d on, want %d to %d")
-		length("z", len(e.Z), d, true)
-		length("the neighbor's z", len(e.PeerZ), d, true)
-		length("the flow", len(e.Flow), d, m.cfg.mixes())
-		length("the neighbor's grid point", len(e.Base), d, grid)
+	length := func(of string, n, most int) { want("the length of "+of, n, most, most) }
+	want("the release", s.Round, 1, m.last())
+	length("the model", len(s.X), len(own.X))
+	length("the model on the grid", len(s.Grid), len(own.Grid))
+	length("the change on the grid", len(s.Delta), delta)
+	length("the estimator's memory", len(s.Last), len(own.Last))
+	length("the list of neighbors", len(s.Edges), len(own.Edges))
+	for i, e := range s.Edges[:min(len(s.Edges), len(own.Edges))] {
+		is, of := own.Edges[i], fmt.Sprintf(" of neighbor %d", i)
+		want("the number"+of, e.Peer, is.Peer, is.Peer)
+		want("the newest release"+of, e.Heard, 0, m.last())
+		want("the first release without the messages"+of, e.Quarantine, 0, max(0, s.Round)+3)
+		length("the z"+of, len(e.Z), len(is.Z))
+		length("the other z"+of, len(e.PeerZ), len(is.PeerZ))
+		length("the flow"+of, len(e.Flow), len(is.Flow))
+		length("the grid point"+of, len(e.Base), len(is.Base))
 	}
 	if beyond(s.X, limit) >= 0 {
 		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is NaN, or above %v in absolute value",

@@ -206,7 +206,7 @@ func TestRefusesForgeries(t *testing.T) {
 		"a stranger": {func(c *certificate.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" },
 			"member: is x, want [a b c d]"},
 		"another member": {func(c *certificate.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" },
-			"signature: signed: certificate: it was made with the key"},
+			"signature: audit: certificate: it was made with the key"},
 		"another delta": {func(c *certificate.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) },
 			"delta: is 0.001, want 1e-05"},
 		"another limit": {func(c *certificate.Certificate) { c.Limit.Epsilon = 13 },
@@ -283,21 +283,21 @@ func TestRefusesOtherSignatures(t *testing.T) {
 		want   string
 	}{
 		"changed since": {func(c *certificate.Certificate) { c.ConditionalOn[0] = "nothing" },
-			"signature: signed: certificate: the signature matches none of the member's keys (1 keys known)"},
+			"signature: audit: certificate: the signature matches none of the member's keys"},
 		"another key named": {func(c *certificate.Certificate) {
 			c.Key = signed.Fingerprint(memberKey("a").Public().(ed25519.PublicKey))
-		}, "signature: signed: certificate: it was made with the key"},
+		}, "signature: audit: certificate: it was made with the key"},
 		"by a neighbor": {func(c *certificate.Certificate) {
 			message, err := c.SignedBytes()
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("a"), message))
-		}, "signature: signed: certificate: the signature matches none"},
+		}, "signature: audit: certificate: the signature matches none"},
 		"of another certificate": {func(c *certificate.Certificate) { c.Signature = otherOne.Signature },
-			"signature: signed: certificate: the signature matches none"},
+			"signature: audit: certificate: the signature matches none"},
 		"of a release": {func(c *certificate.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) },
-			"signature: signed: certificate: the signature matches none"},
+			"signature: audit: certificate: the signature matches none"},
 		"none": {func(c *certificate.Certificate) {
 			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, certificate.NotSigned)
 		}, `signature: is empty, want one by "b"`},
@@ -339,7 +339,7 @@ func TestSealCertificateRefuses(t *testing.T) {
 		want string
 	}{
 		"half a key":        {memberKey("b")[:32], w.last(), nil, "the key has 32 bytes, want 64"},
-		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "found 1 countersignatures but no release"},
+		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "countersigned requires head"},
 		"half a signature":  {memberKey("b"), w.last(), map[string][]byte{"a": {1, 2}}, "countersigned[0]: signature is"},
 		"a name on no paper": {memberKey("b"), w.last(), map[string][]byte{"a\n": make([]byte, 64)},
 			"countersigned[0]: member is"},

@@ -123,12 +123,10 @@ func (w *audited) held(head *signed.Statement, members ...string) map[string][]b
 // unsealed returns the unsigned certificate of member "b" for the given number of releases.
 func (w *audited) unsealed(t testing.TB, made int) *certificate.Certificate {
 	t.Helper()
-	filter, err := dpmech.NewFilter(w.fleet.Privacy.Limit())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var releases dpmech.Spends
 	for round := 1; round <= made; round++ {
-		if err := filter.Reserve(round, w.gaussian(round)); err != nil {
+		var err error
+		if releases, err = releases.With(round, w.gaussian(round), w.fleet.Privacy.Limit()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +138,7 @@ func (w *audited) unsealed(t testing.TB, made int) *certificate.Certificate {
 	if w.fleet.Records != nil {
 		about.Units = w.fleet.Records[1]
 	}
-	c, err := certificate.New(about, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta))
+	c, err := certificate.New(about, w.fleet.Privacy.Delta, releases, w.fleet.Privacy.Limit(), w.ledger.Lifetime(w.fleet.Privacy.Delta))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func DeclareSpent(certificates []*certificate.Certificate, estimate *dpmech.Limi
 			}
 		}
 	}
-	d := certificate.Declaration{Estimate: estimate.Clone()}
+	d := certificate.Declaration{Estimate: estimate}
 	for _, e := range newest {
 		d.Ledgers = append(d.Ledgers, e)
 	}
@@ -51,7 +51,7 @@ func DeclareSpent(certificates []*certificate.Certificate, estimate *dpmech.Limi
 func amount(t dpmech.Total, u dpmech.Unit) certificate.Amount {
 	a := certificate.Amount{Rho: t.Rho, All: t.All, Unit: u}
 	if w := t.Weakest; w.Shared {
-		a.Against = &certificate.Colluders{Colluders: w.Colluders, Absent: w.Absent}
+		a.Against = &w
 	}
 	return a
 }

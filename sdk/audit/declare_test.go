@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -24,13 +23,17 @@ func certificateOf(t *testing.T, head certificate.Head, declared certificate.Dec
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, g, id := dpmech.Filter{}, dpmech.Gaussian{Clip: 1, Sigma: 20, Unit: dpmech.Record}, certificate.RunID{Run: "run", Fleet: strings.Repeat("ab", 32), Member: "a"}
+	g, id := dpmech.Gaussian{Clip: 1, Sigma: 20, Unit: dpmech.Record}, certificate.RunID{Run: "run", Fleet: strings.Repeat("ab", 32), Member: "a"}
 	for round := 1; round <= head.Seq; round++ {
-		if err := errors.Join(c.Add(id, round, g), f.Reserve(round, g)); err != nil {
+		if err := c.Add(id, round, g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cert, err := certificate.New(certificate.About{RunID: id}, 1e-5, &f, c.Lifetime(head, 1e-5))
+	var releases dpmech.Spends
+	if head.Seq > 0 {
+		releases = dpmech.Spends{{First: 1, Rounds: head.Seq, Gaussian: g}}
+	}
+	cert, err := certificate.New(certificate.About{RunID: id}, 1e-5, releases, nil, c.Lifetime(head, 1e-5))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -334,9 +334,6 @@ func (d *Device) certify() error {
 
 func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend().Rho > 0 }
 
-// Method returns the fleet's method.
-func (d *Device) Method() sdk.Method { return d.fleet.Method }
-
 func (d *Device) say(format string, args ...any) {
 	d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
 }
@@ -360,8 +357,7 @@ func (d *Device) waiting(round int, neighbors []string) {
 	if d.Service {
 		releaseCode()
 	}
-	m := d.Method()
-	d.say("after round %d of %d: waiting for %s", round, m.Last(), transport.Ways(d.link, neighbors))
+	d.say("after round %d of %d: waiting for %s", round, d.fleet.Method.Last(), transport.Ways(d.link, neighbors))
 }
 
 // lines passes a logger's output to Say, line by line.

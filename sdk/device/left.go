@@ -3,13 +3,12 @@ package device
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -64,53 +63,48 @@ func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) 
 
 // Left returns the status of a node that is not running, as read from its files. It fails if the files cannot be read.
 func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
-	f := fleet.Fleet
-	st := monitor.NewStatus(f, file.Name)
-	var spent dpmech.Total
-	switch dir, err := state.Inspect(file.State); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, err
-	default:
-		var note struct {
-			Rho float64
-			All float64 `json:"rho_all"`
-		}
-		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // the note is empty, or covered by a SHA-256
-		st.Round, spent = dir.Newest.Round, f.Total(1)     // with the name of its adversary
-		spent.Rho, spent.All = note.Rho, cmp.Or(note.All, note.Rho)
-		switch {
-		case dir.Refused != nil:
-			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
-		case st.Round >= st.Rounds+st.Cooldown:
-			st.Phase = monitor.Finished
-		case st.Round > 0:
-			st.Phase = monitor.Stopped
+	f, now, phase := fleet.Fleet, sdk.Status{}, monitor.Fresh
+	dir, err := state.Inspect(file.State)
+	fault := dir.Refused
+	if err == nil {
+		switch now.Round = dir.Round; {
+		case now.Round >= f.Method.Last():
+			phase = monitor.Finished
+		case now.Round > 0:
+			phase = monitor.Stopped
 		}
 		if kept, err := state.ReadSnapshot(file.State); err == nil {
-			st.DataChanged = kept.Data.String()
+			now.DataChanged = kept.Data.String()
 			if kept.Failed > 0 {
-				st.Queries, st.Local = kept.Queries, &monitor.Local{Loss: monitor.Unknown(), Accuracy: monitor.Unknown(),
-					Majority: monitor.Unknown(), FailedQueries: kept.Failed, LastFailure: kept.Failure}
+				now.Queries, now.FailedQueries, now.LastFailure = kept.Queries, kept.Failed, kept.Failure
 			}
 		}
-		if own := evidenceLeft(&st, &dir, fleet); own != nil && dir.Refused == nil {
-			st.Phase, st.Fault = monitor.Damaged, own.Error()
+		now.OtherLedgers = dir.Journal.Ledgers
+		if fault = cmp.Or(fault, evidenceLeft(&now, &dir.Journal, file.Name, fleet)); fault != nil {
+			phase = monitor.Damaged
 		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	if free, known := Free(file.State); known && st.Fault == "" && st.Phase != monitor.Finished {
-		if err := DiskFull(file.State, 1<<20, free); err != nil {
-			st.Fault = err.Error()
-		}
+	if free, known := Free(file.State); known && fault == nil && phase != monitor.Finished {
+		fault = DiskFull(file.State, 1<<20, free)
+	}
+	st := monitor.NewStatus(f, file.Name, &now)
+	if now.FailedQueries > 0 {
+		st.Local = &monitor.Local{Loss: monitor.Unknown(), Accuracy: monitor.Unknown(), Majority: monitor.Unknown(),
+			Losses: monitor.LossesOf(&now, nil)}
 	}
 	if p := f.Privacy; !p.NonPrivate {
 		var life *certificate.Lifetime
 		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
 			life = ledger.Lifetime(p.Delta)
-		} else if st.Fault == "" {
-			st.Fault = err.Error()
+		} else {
+			fault = cmp.Or(fault, err)
 		}
-		st.Privacy = monitor.NewPrivacy(f, spent, life)
+		st.Privacy = monitor.NewPrivacy(f, f.Total(f.Method.Data(now.Round)), life)
+	}
+	if st.Phase = phase; fault != nil {
+		st.Fault = fault.Error()
 	}
 	return &st, nil
 }
@@ -123,20 +117,18 @@ func DiskFull(folder string, needs, free int64) error {
 	return fmt.Errorf("the disk of %s is full: %d bytes are free, and the run needs up to %d; free some space and run again", folder, free, needs)
 }
 
-// evidenceLeft adds to st all stored evidence that is valid under the keys in the fleet file, as a node does when it
-// starts. It returns an error if some of this evidence is against the node itself: such a node refuses to continue.
-func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
-	list := dir.Journal.Evidence[:0]
-	for _, e := range dir.Journal.Evidence {
+// evidenceLeft adds to st the evidence in a journal that is valid under the keys in the fleet file, as a node does when it
+// starts. It returns an error if some of it is against the named node itself: such a node refuses to continue.
+func evidenceLeft(st *sdk.Status, j *state.Journal, name string, fleet *fleetfile.File) (own error) {
+	for _, e := range j.Evidence {
 		if e.Verify(fleet.Fleet.Run, fleet.Fleet.Hash(), fleet.SigningKeys(e.Member)) != nil {
 			continue
 		}
-		list = append(list, e)
-		if e.Member == st.Name {
+		st.Evidence = append(st.Evidence, e)
+		if e.Member == name {
 			own = fmt.Errorf("%v: %w", e, trust.ErrClone)
 		}
 	}
-	st.Evidence, st.OtherLedgers = monitor.NewEvidence(list), monitor.NewOtherLedgers(dir.Journal.Ledgers)
 	return own
 }
 

@@ -99,7 +99,7 @@ func Identity(dir, name string) (ed25519.PublicKey, []pair.Public, error) {
 var errNoDir = errors.New(`edge: dir is empty, want the path of a folder; "." is the current one`)
 
 // Open opens the node of a member in a folder. The node continues a run that it has begun, with the same bits if its
-// oracle names its data (see [sdk.Digester]). On error everything is closed again. Errors name the file or the field.
+// oracle names its data (see [zoest.Digester]). On error everything is closed again. Errors name the file or the field.
 func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_ *Node, err error) {
 	n := &Node{wait: o.Wait, busy: make(chan struct{}, 1)}
 	if n.wait <= 0 {

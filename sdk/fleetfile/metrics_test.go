@@ -1,6 +1,7 @@
 package fleetfile
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -61,26 +62,31 @@ func TestMetricsFaults(t *testing.T) {
 	if _, _, err := n.Metrics.Open(); err == nil {
 		t.Error("no certificate was enough")
 	}
-	// A certificate and its key must match.
-	public, err := secret.CreateKey(n.Metrics.CertificateKey)
-	if err != nil {
+	// A certificate and its key must match. The key may be of any kind.
+	write := func(path, kind string, der []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	certify := func(key crypto.Signer) {
+		t.Helper()
+		form := &x509.Certificate{SerialNumber: big.NewInt(1)}
+		text, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(n.Metrics.Certificate, "CERTIFICATE", text)
+	}
+	if _, err := secret.CreateKey(n.Metrics.CertificateKey); err != nil {
 		t.Fatal(err)
 	}
 	key, err := secret.ReadKey(n.Metrics.CertificateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	text, err := x509.CreateCertificate(rand.Reader, form, form, public, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, text := range map[string][]byte{n.Metrics.Certificate: text, filepath.Join(dir, "other"): []byte("nothing")} {
-		text = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text})
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	certify(key)
+	write(filepath.Join(dir, "other"), "CERTIFICATE", []byte("nothing"))
 	n.Metrics.ClientCA = n.Metrics.Certificate
 	if token, config, err := n.Metrics.Open(); err != nil || token == "" || config.ClientAuth != tls.RequireAndVerifyClientCert ||
 		len(config.Certificates) != 1 || config.MinVersion != tls.VersionTLS13 {
@@ -91,8 +97,6 @@ func TestMetricsFaults(t *testing.T) {
 		t.Error(err)
 	}
 	n.Metrics.ClientCA = ""
-	// A key that is not an Ed25519 key is accepted, too, if it matches the certificate and only its owner can read the
-	// file.
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -102,19 +106,11 @@ func TestMetricsFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Metrics.CertificateKey = filepath.Join(dir, "curve.key")
-	if err := os.WriteFile(n.Metrics.CertificateKey, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(n.Metrics.CertificateKey, "PRIVATE KEY", der)
 	if _, _, err := n.Metrics.Open(); err == nil {
 		t.Error("a key was taken for that of another certificate")
 	}
-	if text, err = x509.CreateCertificate(rand.Reader, form, form, curve.Public(), curve); err != nil {
-		t.Fatal(err)
-	}
-	text = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text})
-	if err := os.WriteFile(n.Metrics.Certificate, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	certify(curve)
 	if _, config, err := n.Metrics.Open(); err != nil || len(config.Certificates) != 1 {
 		t.Errorf("%+v, %v", config, err)
 	}

@@ -26,12 +26,12 @@ func TestMetricsGolden(t *testing.T) {
 		},
 		Privacy: &Privacy{Delta: 1e-5, Against: []Against{{Adversary: "everybody", Rho: 0.125, Bar: explain.Bar{Epsilon: 2.5}, Limit: 8, Planned: 7.5}},
 			Lifetime: &Lifetime{Against: []LifetimeAgainst{{"no member", 3, Unknown()}}}},
-		Local:    &Local{Round: 12, Loss: 0.5, Accuracy: 0.75, FailedQueries: 3},
+		Local:    &Local{Round: 12, Loss: 0.5, Accuracy: 0.75, Losses: Losses{FailedQueries: 3}},
 		Evidence: []Evidence{{"b", 3}, {"c", 4}},
 	}
 	open := Status{
 		Version: 1, Run: "trial", Name: "b", NonPrivate: true, Phase: Querying, Stalled: 1e-9, ConsensusError: Unknown(),
-		Local: &Local{Round: 12, Loss: 0.5, Accuracy: Unknown(), FailedQueries: 3},
+		Local: &Local{Round: 12, Loss: 0.5, Accuracy: Unknown(), Losses: Losses{FailedQueries: 3}},
 	}
 	got := string(Metrics(private, open))
 	const file = "testdata/metrics.txt"

@@ -182,13 +182,13 @@ func (m *Monitor) refresh() {
 		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = m.consensus })
 	}
 	now := m.now()
-	phase := Querying
+	phase, method := Querying, m.cfg.Fleet.Method
 	switch {
 	case st.Done:
 		phase = Serving
 	case len(st.Waiting) > 0:
 		phase = Waiting
-	case st.Round >= m.cfg.Fleet.Method.Learning():
+	case st.Round >= method.Last()-method.Cooldown:
 		phase = Cooling
 	}
 	if phase != m.phase || st.Round != m.last.Round {
@@ -284,16 +284,13 @@ func (m *Monitor) Status() Status {
 	}
 	m.refresh()
 	f, st, now := m.cfg.Fleet, m.last, m.now()
-	out := NewStatus(f, m.cfg.Name)
+	out := NewStatus(f, m.cfg.Name, &st)
 	out.Program, out.Running, out.Phase, out.Seconds = m.cfg.Program, !m.ended, m.phase, now.Sub(m.since).Seconds()
 	out.Uptime = now.Sub(m.started).Seconds()
 	if m.node != nil && !m.ended && m.phase == Querying {
 		out.Stalled = now.Sub(m.progressed).Seconds()
 	}
-	out.Waiting = append(out.Waiting, st.Waiting...)
-	out.Round, out.Queries, out.FrameBytes, out.RefusedFrames = st.Round, st.Queries, st.BytesSent, st.Refused
-	out.Compared, out.ConsensusError, out.Evidence = m.compared, m.consensus, NewEvidence(st.Evidence)
-	out.OtherLedgers, out.DataChanged = NewOtherLedgers(st.OtherLedgers), st.DataChanged
+	out.Compared, out.ConsensusError = m.compared, m.consensus
 	if m.err != nil {
 		out.Fault = m.err.Error()
 	}
@@ -313,21 +310,12 @@ func (m *Monitor) Status() Status {
 		out.Privacy = m.privacy()
 	}
 	local := m.local
-	local.FailedQueries, local.LastFailure, local.Flat = st.FailedQueries, st.LastFailure, st.Flat
-	if m.cfg.Restarts != nil {
-		var last error
-		if local.Restarts, last = m.cfg.Restarts(); last != nil {
-			local.LastRestart = last.Error()
-		}
-	}
-	local.FirstRound = m.firstRound(out.Seconds)
-	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 || st.Flat != "" ||
-		local.Restarts > 0 || local.FirstRound > 0 {
+	local.Losses, local.FirstRound = LossesOf(&st, m.cfg.Restarts), m.firstRound(out.Seconds)
+	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || local.Losses != (Losses{}) || local.FirstRound > 0 {
 		out.Local = &local
 	}
 	out.obstacle = m.obstacle(out.Neighbors)
 	out.Ready = out.obstacle == ""
-	findAlike(out.Neighbors) // last, because obstacle names an address
 	return out
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -73,17 +72,9 @@ func answerOf(t *testing.T, address, text string) (resp *http.Response, body, re
 // requests.
 func TestServeOnce(t *testing.T) {
 	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/status":
-			w.WriteHeader(http.StatusTeapot)
-			w.WriteHeader(http.StatusOK) // too late: the status is already sent
-		case "/length":
-			w.Header().Set("Content-Length", "4")
-		case "/body":
+		if r.URL.Path == "/body" {
 			text, err := io.ReadAll(r.Body)
 			fmt.Fprintf(w, "%s %v ", text, err)
-		case "/long":
-			_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 		}
 		fmt.Fprintf(w, "%s%s", r.Method[:1], r.RemoteAddr[:3])
 	})
@@ -94,21 +85,13 @@ func TestServeOnce(t *testing.T) {
 		body       string
 	}{
 		{"get", "GET /" + host + "\r\n", 200, "G127"},
-		{"an older browser", "GET / HTTP/1.0\r\n\r\n", 200, "G127"},
-		{"post", "POST /" + host + "\r\n", 200, "P127"},
-		{"head", "HEAD /" + host + "\r\n", 200, ""},
-		{"head with a length", "HEAD /length" + host + "\r\n", 200, ""},
-		{"a status", "GET /status" + host + "\r\n", 418, "G127"},
 		{"two at once", strings.Repeat("GET /"+host+"\r\n", 2), 200, "G127"},
 		{"kept alive", "GET /" + host + "Connection: keep-alive\r\n\r\n", 200, "G127"},
 		{"a body", "POST /body" + host + "Content-Length: 3\r\n\r\nabc", 200, "abc <nil> P127"},
-		{"a body in chunks", "POST /body" + host + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 200,
-			"abc <nil> P127"},
 		{"a body that nobody reads", "POST /" + host + "Content-Length: 60000\r\n\r\n" + strings.Repeat("x", 60000),
 			200, "P127"},
 		{"a body over the limit", "POST /body" + host + "Content-Length: 17000\r\n\r\n" + strings.Repeat("x", 17000),
 			200, "request body too large P127"},
-		{"a long answer", "GET /long" + host + "\r\n", 200, "xG127"},
 		{"a huge header", "GET /" + host + "X: " + strings.Repeat("x", 2*maxRequest) + "\r\n\r\n", 431,
 			"431 Request Header"},
 	} {
@@ -140,7 +123,7 @@ func TestServeDeadlines(t *testing.T) {
 	} {
 		far := &slowConn{in: strings.NewReader(c.text), fail: c.fail}
 		asked := false
-		l := &flawedListener{conns: make(chan net.Conn, 1)}
+		l := oneConn{conns: make(chan net.Conn, 1)}
 		l.conns <- far
 		close(l.conns)
 		Serve(t.Context(), l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -241,51 +224,17 @@ func TestServeBound(t *testing.T) {
 	}
 }
 
-// TestServeListener checks that Serve retries a listener that fails temporarily. When the listener is closed, Serve
-// stops accepting, and open connections may finish.
-func TestServeListener(t *testing.T) {
-	far, near := net.Pipe()
-	defer far.Close()
-	l := &flawedListener{conns: make(chan net.Conn, 1), faults: 1}
-	l.conns <- near
-	release, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(over)
-		Serve(t.Context(), l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			close(l.conns) // the listener closes while this connection is open
-			<-release
-			_, _ = io.WriteString(w, "here")
-		}))
-	}()
-	if _, err := io.WriteString(far, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-over:
-		t.Error("over, with a connection open")
-	default:
-	}
-	close(release)
-	if got, err := io.ReadAll(far); err != nil || !strings.HasSuffix(string(got), "here") {
-		t.Errorf("%q, %v", got, err)
-	}
-	<-over
-}
-
-type flawedListener struct {
+// oneConn is a listener that accepts one connection, and is then closed.
+type oneConn struct {
 	net.Listener
-	conns  chan net.Conn
-	faults int
+	conns chan net.Conn
 }
 
-func (l *flawedListener) Accept() (net.Conn, error) {
-	if l.faults--; l.faults >= 0 {
-		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept", syscall.EMFILE)}
-	}
+func (l oneConn) Accept() (net.Conn, error) {
 	if c, ok := <-l.conns; ok {
 		return c, nil
 	}
 	return nil, net.ErrClosed
 }
 
-func (l *flawedListener) Close() error { return nil }
+func (l oneConn) Close() error { return nil }

@@ -19,7 +19,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 			LimitAll: 9},
 	}
 	const outsiders = "whoever sees all releases and is no member" // adversary of another run in the ledger
-	st := NewStatus(f, "a")
+	st := NewStatus(f, "a", new(sdk.Status))
 	st.Privacy = NewPrivacy(f, f.Total(4), &certificate.Lifetime{
 		Limit: &dpmech.Limit{Epsilon: 12, Delta: 1e-5, EpsilonAll: 14},
 		Runs: []certificate.RunSpend{
@@ -60,7 +60,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	}
 	f.Privacy = sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5}
 	f.Method.Mixing = 0
-	st = NewStatus(f, "a")
+	st = NewStatus(f, "a", new(sdk.Status))
 	st.Privacy = NewPrivacy(f, f.Total(4), nil)
 	object, err = json.Marshal(st)
 	if text := string(Metrics(st)) + string(object); err != nil || len(st.Privacy.Against) != 1 ||

@@ -107,13 +107,23 @@ type Status struct {
 	obstacle string // why the node is not ready; empty if the node is ready
 }
 
-// NewStatus returns the status of a member whose node is not running and has no files.
-func NewStatus(f *sdk.Fleet, name string) Status {
-	return Status{
-		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
-		Rounds: f.Method.Learning(), Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, ConsensusError: Unknown(),
-		Neighbors: []Neighbor{},
+// NewStatus returns the status of a member whose node is not running and has no files but what st says. Evidence has one
+// element for each pair of member and round.
+func NewStatus(f *sdk.Fleet, name string, st *sdk.Status) Status {
+	out := Status{
+		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: append([]string{}, st.Waiting...),
+		Round: st.Round, Rounds: f.Method.Last() - f.Method.Cooldown, Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, Queries: st.Queries,
+		FrameBytes: st.BytesSent, RefusedFrames: st.Refused, DataChanged: st.DataChanged, ConsensusError: Unknown(), Neighbors: []Neighbor{},
 	}
+	for i := range st.Evidence {
+		if one := (Evidence{st.Evidence[i].Member, st.Evidence[i].Round}); !slices.Contains(out.Evidence, one) {
+			out.Evidence = append(out.Evidence, one)
+		}
+	}
+	for _, o := range st.OtherLedgers {
+		out.OtherLedgers = append(out.OtherLedgers, OtherLedger{o.Signed.LedgerID(), o.By})
+	}
+	return out
 }
 
 // Progress returns the number of releases that the run has made, in words: "round 3 of 80", or, with rounds of mixing,
@@ -140,17 +150,6 @@ type Evidence struct {
 // String returns what the evidence proves, in words.
 func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
-// NewEvidence returns the evidence in the form of [Status], with one element for each pair of member and round.
-func NewEvidence(list []signed.Evidence) []Evidence {
-	var out []Evidence
-	for i := range list {
-		if one := (Evidence{list[i].Member, list[i].Round}); !slices.Contains(out, one) {
-			out = append(out, one)
-		}
-	}
-	return out
-}
-
 // OtherLedger names a ledger of this member that a neighbor knows of; see [state.OtherLedger].
 type OtherLedger struct {
 	Ledger string `json:"ledger"`   // its id
@@ -160,14 +159,6 @@ type OtherLedger struct {
 // String returns a sentence that names the ledger.
 func (o OtherLedger) String() string { return state.TextOfLedger(o.Ledger, o.By) }
 
-// NewOtherLedgers returns the list in the form of [Status].
-func NewOtherLedgers(list []state.OtherLedger) (out []OtherLedger) {
-	for _, o := range list {
-		out = append(out, OtherLedger{o.Signed.LedgerID(), o.By})
-	}
-	return out
-}
-
 // Neighbor is the state of a neighbor as this node sees it.
 type Neighbor struct {
 	Name    string `json:"name"`
@@ -175,10 +166,6 @@ type Neighbor struct {
 	Behind  int    `json:"behind"`  // rounds that the neighbor is behind this node; -1 if it is one round ahead
 	Missing bool   `json:"missing"` // true if this node waits for the neighbor's message
 	Link    *Link  `json:"link"`    // null if the connection is unknown
-
-	// Like is set if more than two neighbors, from which nothing has ever come, differ only in their addresses: it is the
-	// name of the first of them, for whose row all stand. Their Link.Fault then has no address.
-	Like string `json:"like,omitempty"`
 
 	Refused    int64       `json:"refused_frames,omitempty"` // invalid frames from the neighbor since the process began
 	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded the neighbor
@@ -290,17 +277,34 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *certificate.Lifetime) *P
 // Local holds results that come directly from the device's data: no privacy guarantee covers them. They are shown on
 // loopback only; the [Metrics] of a private run, which leave the device, do not contain them.
 type Local struct {
-	Covered       bool   `json:"covered_by_privacy"` // always false
-	Round         int    `json:"round"`              // round of the release that was scored last; 0 for none
-	Loss          Value  `json:"loss"`
-	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
-	Majority      Value  `json:"majority"`               // the accuracy of always predicting the most frequent class
-	OfQueries     bool   `json:"of_queries"`             // true if Loss is the mean of a program's answers
-	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses constants instead
-	LastFailure   string `json:"last_failure,omitempty"` // why the last failed query has no loss, perhaps with a stack
-	Flat          string `json:"losses,omitempty"`       // why nothing can be learned from the losses so far
-	Restarts      int    `json:"restarts,omitempty"`     // how often a program that computes losses was started again
-	LastRestart   string `json:"last_restart,omitempty"` // why it ended last
+	Covered   bool  `json:"covered_by_privacy"` // always false
+	Round     int   `json:"round"`              // round of the release that was scored last; 0 for none
+	Loss      Value `json:"loss"`
+	Accuracy  Value `json:"accuracy"`   // share in [0, 1]
+	Majority  Value `json:"majority"`   // the accuracy of always predicting the most frequent class
+	OfQueries bool  `json:"of_queries"` // true if Loss is the mean of a program's answers
+	Losses
 	// FirstRound is a forecast of the seconds that the first round will last from now on; 0 if it is over or unknown.
 	FirstRound float64 `json:"first_round_seconds,omitempty"`
+}
+
+// Losses says what went wrong with the losses of a node. It depends on the data, so it must stay on the device.
+type Losses struct {
+	FailedQueries int64  `json:"failed_queries,omitempty"` // losses not obtained; a private run uses constants instead
+	LastFailure   string `json:"last_failure,omitempty"`   // why the last failed query has no loss, perhaps with a stack
+	Flat          string `json:"losses,omitempty"`         // why nothing can be learned from the losses
+	Restarts      int    `json:"restarts,omitempty"`       // how often a program that computes losses was started again
+	LastRestart   string `json:"last_restart,omitempty"`   // why it ended last
+}
+
+// LossesOf returns the losses of a node's status. restarts is as in [Config], and may be nil.
+func LossesOf(st *sdk.Status, restarts func() (n int, last error)) Losses {
+	l := Losses{FailedQueries: st.FailedQueries, LastFailure: st.LastFailure, Flat: st.Flat}
+	if restarts != nil {
+		var last error
+		if l.Restarts, last = restarts(); last != nil {
+			l.LastRestart = last.Error()
+		}
+	}
+	return l
 }

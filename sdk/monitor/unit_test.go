@@ -15,7 +15,7 @@ import (
 func TestPrivacyNamesItsUnit(t *testing.T) {
 	show := func(places int, unit, ledger dpmech.Unit) string {
 		f := &sdk.Fleet{Method: sdk.Method{Rounds: 10}, Privacy: sdk.Privacy{Unit: unit, Places: places, Person: "pid", Clip: 1, Sigma: 80, Delta: 1e-5}}
-		st := NewStatus(f, "a")
+		st := NewStatus(f, "a", new(sdk.Status))
 		st.Privacy = NewPrivacy(f, f.Total(4), &certificate.Lifetime{Unit: ledger})
 		object, err := json.Marshal(st)
 		if err != nil {

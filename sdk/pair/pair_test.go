@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/ecdh"
 	"encoding/hex"
-	"errors"
 	"strings"
 	"testing"
 )
@@ -130,37 +129,6 @@ func TestOneTextForAKey(t *testing.T) {
 		if last[len(last)-1] = c; string(last) != text && back.UnmarshalText(last) == nil && back == key {
 			t.Errorf("%s is another text of the key", last)
 		}
-	}
-}
-
-// TestMemory checks that a key serves one run, also after its private half is deleted.
-func TestMemory(t *testing.T) {
-	var m Memory
-	public, err := m.Add()
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, two := [32]byte{1}, [32]byte{2}
-	if k, err := m.Find(public, two); err != nil || PublicOf(k) != public {
-		t.Errorf("unused: %v", err)
-	}
-	if err := m.Bind(public, one); err != nil {
-		t.Fatal(err)
-	}
-	for _, over := range []bool{false, true} {
-		if k, err := m.Find(public, one); err != nil || (k == nil) != over {
-			t.Errorf("over %v: %v, %v", over, k, err)
-		}
-		_, err := m.Find(public, two)
-		if !errors.Is(err, ErrUsed) || !errors.Is(m.Bind(public, two), ErrUsed) || !errors.Is(m.Delete(public, two), ErrUsed) {
-			t.Errorf("over %v, another run: %v", over, err)
-		}
-		if err := m.Delete(public, one); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := m.Find(Public{9}, one); !errors.Is(err, ErrMissing) {
-		t.Errorf("unknown: %v", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package plan
 import (
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -17,12 +16,6 @@ import (
 // Gain and Delta.
 func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
 	def(&m.Tau, RecordTau(k.Dim))
-	switch {
-	case k.Steps > 0:
-		m.Rounds = k.Steps / m.Tau
-	case k.Queries > 0:
-		m.Rounds = int(min(k.Queries/(int64(slices.Max(k.Samples))*int64(m.Tau)), math.MaxInt32))
-	}
 	free := m.Rounds == 0
 	def(&m.Rounds, RecordRounds) // temporary, until the signal is known; the signal does not depend on the rounds
 	if len(m.Mu) == 0 {

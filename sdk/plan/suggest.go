@@ -23,11 +23,6 @@ type Known struct {
 	Uneven  bool  // features are pixels or principal components: few directions have most of the variance
 	Rare    bool  // few records have an event from which to learn, as for survival
 
-	// If Steps or Queries is set, it determines Rounds. If in addition Tau is zero, the run uses the paper's
-	// non-private schedule (eq. (nonprivate-schedule)).
-	Steps   int   // T, the local steps of a member in the whole run
-	Queries int64 // maximum number of oracle queries of a member
-
 	Method  sdk.Method
 	Privacy sdk.Privacy // EpsilonLimit is the budget that determines Sigma
 	Fixed   []string    // settings that stay zero, by their path in a fleet file: "method.cooldown"
@@ -40,16 +35,12 @@ type Known struct {
 	noise *graph.Graph // which members share noise
 }
 
-// Scheduled reports whether [Suggest] chooses the non-private schedule.
-func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
-
 // Suggest chooses all open settings. It does not check the others, as [sdk.Fleet.Plan] does. The error wraps [dpmech.ErrBudget] if the budget does not cover a single release.
 //
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if tracking would exceed setting.MemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
-//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. In a schedule of T steps tau
-//     is T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
+//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits.
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
 //   - With Graph, Tau is chosen for about 4096 queries per round. Mixing and Cooldown follow from the rate at which
 //     disagreement shrinks on the graph, and Clip follows from the ratio of signal to noise. Partners: 0, unless
@@ -80,13 +71,12 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if err := k.pairUp(&p); err != nil {
 		return m, p, err
 	}
-	if k.Graph == nil && (!p.NonPrivate || m.Estimator == zoest.Tracking && len(k.Samples) > 1 && k.Steps == 0) {
+	if k.Graph == nil && (!p.NonPrivate || m.Estimator == zoest.Tracking && len(k.Samples) > 1) {
 		choose(k, "method.cooldown", &m.Cooldown, 30)
 	}
 	if p.Unit == dpmech.Record && !p.NonPrivate {
 		return k.suggestRecords(m, p)
 	}
-	scheduled := k.Scheduled()
 	if err := k.length(&m, p); err != nil {
 		return m, p, err
 	}
@@ -94,20 +84,17 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	for _, samples := range k.Samples {
 		queries += batchOf(m, samples)
 	}
-	steps, fall := m.Rounds*m.Tau, 1.0
-	if scheduled {
-		fall = math.Pow(float64(steps), 1.0/6)
-	}
+	steps := m.Rounds * m.Tau
 	reach, share, further, precise := k.reaches(m.Estimator == zoest.Tracking, p)
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
-		m.Mu = admm.Schedule{round3(reach / root / fall)}
+		m.Mu = admm.Schedule{round3(reach / root)}
 	}
 	mu := m.Mu[0]
 	if len(m.Eta) == 0 {
-		noise := share * (mu * fall)
+		noise := share * mu
 		if precise { // Eta*Mu, the length of the steps, does not depend on Mu
-			wider := 1.5 / (root * mu * fall)
+			wider := 1.5 / (root * mu)
 			noise *= wider * wider
 		}
 		m.Eta = admm.Schedule{round3(noise * math.Sqrt(float64(queries)/float64(steps)))}
@@ -245,33 +232,7 @@ func rounded(x float64, digits int) float64 {
 
 // length sets Rounds and Tau.
 func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
-	samples := slices.Max(k.Samples)
-	batch, table := int64(batchOf(*m, samples)), int64(samples)
-	if m.Estimator == zoest.Tracking { // tracking fills its table without queries
-		table = 0
-	}
-	pays := func(tau int64) int64 { return k.Queries / max(1, table+tau*batch) } // affordable rounds
-	switch {
-	case k.Steps > 0:
-		def(&m.Tau, max(1, int(math.Round(math.Cbrt(float64(k.Steps))))))
-		if m.Tau > k.Steps {
-			return &setting.FieldError{Package: "plan: suggest", Field: "method.tau", Found: strconv.Itoa(m.Tau),
-				Want: fmt.Sprintf("at most %d, the number of steps", k.Steps)}
-		}
-		m.Rounds = k.Steps / m.Tau
-	case k.Queries > 0:
-		if m.Tau == 0 { // tau = T^(1/3) and K = T^(2/3): the least tau with at most tau^2 rounds
-			for m.Tau = 1; int64(m.Tau)*int64(m.Tau) < pays(int64(m.Tau)); m.Tau++ {
-			}
-		}
-		rounds := pays(int64(m.Tau))
-		if rounds < 1 || rounds > math.MaxInt32/int64(m.Tau) {
-			return &setting.FieldError{Package: "plan: suggest", Field: "queries",
-				Found: fmt.Sprintf("%d, enough for %d rounds of %d", k.Queries, rounds, table+int64(m.Tau)*batch),
-				Want:  fmt.Sprintf("at least one round, and at most %d local steps", math.MaxInt32)}
-		}
-		m.Rounds = int(rounds)
-	case m.Rounds == 0 && p.Sigma > 0 && p.Clip > 0 && p.EpsilonLimit > 0:
+	if m.Rounds == 0 && p.Sigma > 0 && p.Clip > 0 && p.EpsilonLimit > 0 {
 		var err error
 		g := p.Gaussian()
 		if m.Rounds, err = dpmech.MaxRounds(g, p.EpsilonLimit, p.Delta, p.Accounting); err != nil {
@@ -286,7 +247,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 	}
 	def(&m.Rounds, 50)
 	if k.Graph != nil { // queries reveal nothing, so a run with little noise makes many
-		def(&m.Tau, int(min(max(4096/batch, 2), 64)))
+		def(&m.Tau, min(max(4096/batchOf(*m, slices.Max(k.Samples)), 2), 64))
 	}
 	if m.Estimator == zoest.Tracking {
 		def(&m.Tau, 3) // tracking then makes as many queries as the other estimators with 2

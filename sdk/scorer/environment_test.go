@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
@@ -56,7 +55,7 @@ func TestWithheldEnvironment(t *testing.T) {
 }
 
 // TestDaemonOfProgram checks that a daemon is killed when its program ends, although it has left the program's process
-// group and init has adopted it.
+// group, init has adopted it, and it holds the pipes open.
 func TestDaemonOfProgram(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("only Linux tells whom a process belongs to")
@@ -64,34 +63,13 @@ func TestDaemonOfProgram(t *testing.T) {
 	written := filepath.Join(t.TempDir(), "pid")
 	// The daemon reports its process ID only after it has left the program's process group: if it were still in the
 	// group, it would end with the group.
-	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %[1]s; exec sleep 1000' < /dev/null > /dev/null 2>&1 &)
+	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %[1]s; exec sleep 1000'&)
 		until [ -s %[1]s ]; do sleep 0.01; done`, written)
-	pid := func() string {
-		for range 1000 {
-			if b, _ := os.ReadFile(written); strings.HasSuffix(string(b), "\n") {
-				return strings.TrimSpace(string(b))
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Fatal("there is no daemon")
-		return ""
-	}
-	gone := func() {
-		t.Helper()
-		for range 1000 {
-			// A zombie has no command line.
-			if line, _ := os.ReadFile("/proc/" + pid() + "/cmdline"); len(line) == 0 {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Errorf("process %s goes on", pid())
-	}
 	s := open(t, scorer.StreamConfig{Program: scorer.Program{Command: []string{"sh", "-c",
 		daemon + `; echo '{"hello":1,"dim":1,"samples":1}'; cat > /dev/null`}}})
-	pid()
+	pid := pidIn(t, written)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	gone()
+	gone(t, pid)
 }

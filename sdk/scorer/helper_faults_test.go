@@ -84,27 +84,18 @@ func misbehave(p *program, how, path string, q question) {
 		p.send(map[string]any{"id": q.ID, "error": "the instrument is off"})
 	case "error and loss":
 		p.send(map[string]any{"id": q.ID, "error": "x", "loss": 1})
-	case "leaves a child", "leaves a child elsewhere":
-		child(path, how == "leaves a child elsewhere")
+	case "leaves a child": // with all pipes open
+		cmd := exec.Command(os.Args[0], asScorer, "json", "no hello")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		if err := os.WriteFile(path, fmt.Append(nil, cmd.Process.Pid), 0o600); err != nil {
+			panic(err)
+		}
 		os.Exit(0)
 	default:
 		panic("no such misbehavior: " + how)
 	}
 	p.flush()
-}
-
-// child starts a process that holds all pipes open, and writes its process ID to the file at path. If elsewhere is set,
-// the process runs outside the program's process group.
-func child(path string, elsewhere bool) {
-	cmd := exec.Command(os.Args[0], asScorer, "json", "no hello")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if elsewhere {
-		leaveGroup(cmd)
-	}
-	if err := cmd.Start(); err != nil {
-		panic(err)
-	}
-	if err := os.WriteFile(path, fmt.Append(nil, cmd.Process.Pid), 0o600); err != nil {
-		panic(err)
-	}
 }

@@ -17,7 +17,7 @@ type Meter struct {
 	count int
 }
 
-// Digest returns the other oracle's digest of its data, or "" if it has none; see package sdk, Digester.
+// Digest returns the other oracle's digest of its data, or "" if it has none; see [zoest.Digester].
 func (m *Meter) Digest() string {
 	if d, ok := m.BatchOracle.(interface{ Digest() string }); ok {
 		return d.Digest()

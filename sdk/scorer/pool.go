@@ -27,13 +27,12 @@ var errClosed = errors.New("scorer: the oracle is closed")
 
 // Oracle is an oracle whose losses come from a program. It is safe for concurrent use.
 type Oracle struct {
-	cfg          StreamConfig // the configuration with defaults filled in
-	name         string       // name of the program, as configured
-	codec        *codec
-	mark         string // prefix of the environment variable that marks the oracle's processes
-	dim, samples int
-	ids          atomic.Uint64 // id of the latest query
-	opened       chan error    // the result of each worker's first start
+	cfg    StreamConfig // the configuration with defaults filled in
+	name   string       // name of the program, as configured
+	codec  *codec
+	mark   string        // prefix of the environment variable that marks the oracle's processes
+	ids    atomic.Uint64 // id of the latest query
+	opened chan error    // the result of each worker's first start
 
 	tasks   chan *task
 	ctx     context.Context // canceled by Close
@@ -69,16 +68,16 @@ func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 }
 
 // Dim returns the number of parameters of a query.
-func (o *Oracle) Dim() int { return o.dim }
+func (o *Oracle) Dim() int { return int(o.first.Dim) }
 
 // Task returns the JSON object that says what the program computes losses of, or "" if its hello has none.
 func (o *Oracle) Task() string { return string(o.first.Task) }
 
-// Digest returns what the program's hello says of its data; see package sdk, Digester. The hellos of all processes agree.
+// Digest returns what the program's hello says of its data; see [zoest.Digester]. The hellos of all processes agree.
 func (o *Oracle) Digest() string { return o.first.Data }
 
 // Samples returns the number of samples, m.
-func (o *Oracle) Samples() int { return o.samples }
+func (o *Oracle) Samples() int { return int(o.first.Samples) }
 
 // Loss returns the loss of one query; see [zoest.Oracle].
 func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
@@ -149,11 +148,11 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 }
 
 func (o *Oracle) check(q zoest.Query) error {
-	if len(q.Point) != o.dim {
-		return fmt.Errorf("scorer: the query point has %d parameters, want %d", len(q.Point), o.dim)
+	if len(q.Point) != o.Dim() {
+		return fmt.Errorf("scorer: the query point has %d parameters, want %d", len(q.Point), o.Dim())
 	}
-	if q.Sample < 0 || q.Sample >= o.samples {
-		return fmt.Errorf("scorer: sample is %d, want 0..%d", q.Sample, o.samples-1)
+	if q.Sample < 0 || q.Sample >= o.Samples() {
+		return fmt.Errorf("scorer: sample is %d, want 0..%d", q.Sample, o.Samples()-1)
 	}
 	for i, x := range q.Point {
 		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
@@ -177,7 +176,7 @@ func (o *Oracle) share(n int) int {
 	if w := o.cfg.Workers; w > 1 {
 		n = (n + 2*w - 1) / (2 * w)
 	}
-	return max(1, min(n, maxDepth, maxGroup/o.dim))
+	return max(1, min(n, maxDepth, maxGroup/o.Dim()))
 }
 
 // Restarts returns how often a process has been started again, and why the last one before that ended; nil if none has.

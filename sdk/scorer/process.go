@@ -1,7 +1,6 @@
 package scorer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ import (
 // Time limits for the shutdown of a process, which normally takes almost no time.
 const (
 	grace = time.Second            // for the process to end after it was asked to end, or after it closed its output
-	drain = 500 * time.Millisecond // for reading the pipes to their ends, after the process ended
+	drain = 500 * time.Millisecond // for reading each pipe to its end, after the process ended
 	limbo = 5 * time.Second        // for the process to disappear after it was killed
 )
 
@@ -82,14 +81,8 @@ func (p *process) wait() {
 	signalGroup(p.cmd.Process.Pid, syscall.SIGKILL) // kills what the process left in its group
 	p.mu.Unlock()
 	close(p.exited)
-	enough, cancel := context.WithTimeout(context.Background(), drain)
-	for _, done := range []chan struct{}{heard, p.read} {
-		select {
-		case <-done:
-		case <-enough.Done():
-		}
-	}
-	cancel()
+	closes(heard, drain)
+	closes(p.read, drain)
 	p.in.Close()
 	p.out.Close()
 	p.err.Close()
@@ -116,18 +109,19 @@ func (p *process) kill() {
 // end asks the process to end, first by closing its input and then with a signal, and kills it if it is still running.
 func (p *process) end() {
 	p.in.Close()
-	if p.exits(grace) {
+	if closes(p.exited, grace) {
 		return
 	}
 	p.signal(syscall.SIGTERM)
-	if !p.exits(grace) {
+	if !closes(p.exited, grace) {
 		p.kill()
 	}
 }
 
-func (p *process) exits(within time.Duration) bool {
+// closes reports whether a channel is closed within a time.
+func closes(c <-chan struct{}, within time.Duration) bool {
 	select {
-	case <-p.exited:
+	case <-c:
 		return true
 	case <-time.After(within):
 		return false
@@ -137,18 +131,13 @@ func (p *process) exits(within time.Duration) bool {
 // left waits until a process that was asked to end or killed is gone, with its goroutines. It returns false if the system
 // cannot kill the process, for example while the process waits for a disk.
 func (p *process) left() bool {
-	select {
-	case <-p.over:
-		return true
-	case <-time.After(2*grace + limbo): // end waits twice for the grace time before it kills the process
-		return false
-	}
+	return closes(p.over, 2*grace+limbo) // end waits twice for the grace time before it kills the process
 }
 
 // lost returns an error about a process that no longer reads or writes. The error reports how the process ended or, if
 // it is still running, contains the given description of what it did.
 func (p *process) lost(what string) error {
-	if p.exits(grace) {
+	if closes(p.exited, grace) {
 		return fmt.Errorf("has ended: %v", p.cmd.ProcessState)
 	}
 	return errors.New(what + " but is still running")

@@ -231,7 +231,7 @@ func (w *worker) greet(h hello) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.first == (hello{}) {
-		w.first, w.dim, w.samples = h, int(h.Dim), int(h.Samples)
+		w.first = h
 	}
 	f := w.first
 	if f.Data != h.Data && f.Data != "" && h.Data != "" { // the digests may reveal data

@@ -41,9 +41,6 @@ func SealCertificate(c *certificate.Certificate, key ed25519.PrivateKey, head *S
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)
 	}
-	if head == nil && len(held) > 0 {
-		return fmt.Errorf("signed: certificate: found %d countersignatures but no release", len(held))
-	}
 	c.Head, c.Countersigned, c.Signature = "", nil, ""
 	c.Key = Fingerprint(key.Public().(ed25519.PublicKey))
 	if head != nil {
@@ -75,23 +72,4 @@ func Fingerprint(key ed25519.PublicKey) string {
 		groups[i] = fmt.Sprintf("%05d", n%100000)
 	}
 	return strings.Join(groups, " ")
-}
-
-// VerifyCertificate checks that one of the given keys, of which the certificate states the fingerprint, signed it. The error
-// wraps [ErrSignature].
-func VerifyCertificate(c *certificate.Certificate, keys []ed25519.PublicKey) error {
-	signature, errHex := hex.DecodeString(c.Signature)
-	message, err := c.SignedBytes()
-	if err = errors.Join(errHex, err); err != nil {
-		return err
-	}
-	var known []string
-	for _, key := range keys {
-		known = append(known, Fingerprint(key))
-	}
-	i := slices.Index(known, c.Key)
-	if i < 0 {
-		return fmt.Errorf("signed: certificate: it was made with the key %q, and the member's keys are %q: %w", c.Key, known, ErrSignature)
-	}
-	return verify(keys[i:i+1], message, signature, "certificate")
 }

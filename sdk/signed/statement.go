@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 )
 
 // Scope binds a signature to a run, a fleet and a member: it is a hash of all three. See [NewScope].
@@ -74,17 +73,14 @@ func NewIncarnation() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) & MaxIncarnation
 }
 
-// appendBody appends all fields except the signature, in order and with big-endian integers: kind (1 byte), round (4),
-// prev, value, then the ledger's ID, Seq (8) and Hash.
-func (r *Statement) appendBody(dst []byte) []byte {
+// Append appends the statement, Size bytes with the signature last, to dst. Its integers are big-endian, and its fields
+// stand in order: kind (1 byte), round (4), prev, value, the ledger's ID, Seq (8) and Hash, signature.
+func (r *Statement) Append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, byte(r.Kind)), uint32(r.Round))
-	dst = append(append(dst, r.Prev[:]...), r.Value[:]...)
-	dst = binary.BigEndian.AppendUint64(append(dst, r.Ledger.ID[:]...), r.Ledger.Seq)
-	return append(dst, r.Ledger.Hash[:]...)
+	dst = slices.Concat(dst, r.Prev[:], r.Value[:], r.Ledger.ID[:])
+	dst = binary.BigEndian.AppendUint64(dst, r.Ledger.Seq)
+	return slices.Concat(dst, r.Ledger.Hash[:], r.Signature[:])
 }
-
-// Append appends the statement, Size bytes with the signature last, to dst.
-func (r *Statement) Append(dst []byte) []byte { return append(r.appendBody(dst), r.Signature[:]...) }
 
 // MarshalText returns the output of [Statement.Append] in hexadecimal digits.
 func (r Statement) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
@@ -110,30 +106,18 @@ func Parse(b []byte, kinds ...Kind) (Statement, error) {
 	if len(b) != Size {
 		return Statement{}, fmt.Errorf("signed: %v: found %d bytes, want %d", kinds, len(b), Size)
 	}
-	at := func(n int) []byte {
-		part := b[:n]
-		b = b[n:]
-		return part
-	}
-	r := Statement{Kind: Kind(at(1)[0])}
-	round, least := binary.BigEndian.Uint32(at(4)), uint32(1)
-	if r.Kind == Release || r.Kind == Checkpoint {
-		least = 0
+	kind, round, least := Kind(b[0]), binary.BigEndian.Uint32(b[1:]), uint32(0)
+	if kind == Notice {
+		least = 1
 	}
 	switch {
-	case !slices.Contains(kinds, r.Kind):
-		return Statement{}, fmt.Errorf("signed: found a %v, want one of %v", r.Kind, kinds)
+	case !slices.Contains(kinds, kind):
+		return Statement{}, fmt.Errorf("signed: found a %v, want one of %v", kind, kinds)
 	case round < least || round > math.MaxInt32:
-		return Statement{}, fmt.Errorf("signed: %v: found round %d, want %d..%d", r.Kind, round, least, math.MaxInt32)
+		return Statement{}, fmt.Errorf("signed: %v: found round %d, want %d..%d", kind, round, least, math.MaxInt32)
 	}
-	r.Round = int(round)
-	copy(r.Prev[:], at(32))
-	copy(r.Value[:], at(32))
-	copy(r.Ledger.ID[:], at(16))
-	r.Ledger.Seq = binary.BigEndian.Uint64(at(8))
-	copy(r.Ledger.Hash[:], at(32))
-	copy(r.Signature[:], b)
-	return r, nil
+	ledger := Head{ID: [16]byte(b[69:]), Seq: binary.BigEndian.Uint64(b[85:]), Hash: [32]byte(b[93:])}
+	return Statement{kind, int(round), [32]byte(b[5:]), [32]byte(b[37:]), ledger, [ed25519.SignatureSize]byte(b[bodySize:])}, nil
 }
 
 // Prefixes of the signed bytes of a statement and of a countersignature.
@@ -142,9 +126,10 @@ const (
 	heldTag      = "spade-edge held 1\n"
 )
 
+// message returns the bytes that the signature covers: all but itself.
 func (r *Statement) message(s Scope) []byte {
-	b := make([]byte, 0, len(statementTag)+len(s)+bodySize)
-	return r.appendBody(append(append(b, statementTag...), s[:]...))
+	b := r.Append(slices.Concat([]byte(statementTag), s[:]))
+	return b[:len(b)-len(r.Signature)]
 }
 
 // Sign signs the statement in scope s with the member's key.
@@ -163,38 +148,11 @@ func (r *Statement) Verify(s Scope, keys []ed25519.PublicKey) error {
 // verify checks that one of the given keys signed a message. format and args name the message in the error.
 func verify(keys []ed25519.PublicKey, message, signature []byte, format string, args ...any) error {
 	for _, key := range keys {
-		if matches(key, message, signature) {
+		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
 			return nil
 		}
 	}
 	return fmt.Errorf("signed: %s: %w (%d keys known)", fmt.Sprintf(format, args...), ErrSignature, len(keys))
-}
-
-// verified holds hashes of valid signatures with their keys and messages. A new hash replaces the old hash at the same
-// index.
-var verified struct {
-	sync.Mutex
-	hashes [1024][sha256.Size]byte
-}
-
-// matches is like [ed25519.Verify], but returns false if the key has the wrong length. If it recently found the same
-// key, message and signature valid, it only computes a hash.
-func matches(key ed25519.PublicKey, message, signature []byte) bool {
-	if len(key) != ed25519.PublicKeySize || len(signature) != ed25519.SignatureSize { // the hash needs fixed lengths
-		return false
-	}
-	hash := sha256.Sum256(slices.Concat(key, signature, message))
-	at := &verified.hashes[binary.BigEndian.Uint16(hash[:])%uint16(len(verified.hashes))]
-	verified.Lock()
-	known := *at == hash
-	verified.Unlock()
-	if known || !ed25519.Verify(key, message, signature) {
-		return known
-	}
-	verified.Lock()
-	*at = hash
-	verified.Unlock()
-	return true
 }
 
 // ID returns the hash that the next release stores as Prev. The hash does not depend on the member's key, which may
@@ -229,10 +187,21 @@ func (r *Statement) held(s Scope) []byte {
 // int32. If change is empty, Digest hashes x instead, as little-endian float32. x is the released model, even if each
 // neighbor gets its own message.
 func Digest(x []float32, change []int32) [32]byte {
-	tag, numbers := "vector\n", any(x)
-	if len(change) > 0 {
-		tag, numbers = "grid\n", change
+	if len(change) == 0 {
+		return sha256.Sum256(AppendFloats([]byte("vector\n"), x))
 	}
-	b, _ := binary.Append([]byte(tag), binary.LittleEndian, numbers) // lists of numbers always encode
+	b := []byte("grid\n")
+	for _, n := range change {
+		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	}
 	return sha256.Sum256(b)
+}
+
+// AppendFloats appends x, as little-endian numbers of four bytes each, to dst.
+func AppendFloats(dst []byte, x []float32) []byte {
+	dst = slices.Grow(dst, 4*len(x))
+	for _, v := range x {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+	}
+	return dst
 }

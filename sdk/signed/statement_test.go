@@ -71,35 +71,6 @@ func TestEveryByteIsSigned(t *testing.T) {
 	}
 }
 
-// TestRepeatsAreVerified checks that a repeated signature is valid. The hash that recognizes a repeat must cover every
-// byte of the key, the message and the signature, and the boundaries between the three.
-func TestRepeatsAreVerified(t *testing.T) {
-	key := testKey(1)
-	message := []byte("a message")
-	signature := ed25519.Sign(key, message)
-	parts := func(all []byte) (ed25519.PublicKey, []byte, []byte) { return all[:32], all[96:], all[32:96] }
-	good := slices.Concat(public(key)[0], signature, message)
-	for range 3 {
-		if pub, m, s := parts(good); !matches(pub, m, s) {
-			t.Fatal("a valid signature is refused")
-		}
-		for range 2 { // nothing is remembered of an invalid signature
-			for i := range good {
-				bad := bytes.Clone(good)
-				bad[i] ^= 1
-				if pub, m, s := parts(bad); matches(pub, m, s) {
-					t.Errorf("byte %d changed, and nobody noticed", i)
-				}
-			}
-		}
-		for _, borders := range [][2]int{{0, 64}, {31, 95}, {31, 96}, {32, 95}, {32, 97}, {33, 96}, {33, 97}} {
-			if matches(good[:borders[0]], good[borders[1]:], good[borders[0]:borders[1]]) {
-				t.Errorf("borders at %v are accepted", borders)
-			}
-		}
-	}
-}
-
 // TestSignatureIsOfOneScope checks that a signature is valid only for one run, fleet, member, key and kind.
 func TestSignatureIsOfOneScope(t *testing.T) {
 	key, other := testKey(1), testKey(2)

@@ -23,21 +23,19 @@ type Client struct {
 // arrived and makes its next release if it can; otherwise its machine gets a Tick. A message arrives one tick after it
 // is sent, in the order of sending.
 //
-// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on the number of goroutines: OnSend
+// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on the number of goroutines: Forge
 // and the transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its
 // fields before Run.
 //
 // If Forge is not set, receivers read each release from its sender's memory in the next tick. The allocations of a tick
 // then do not depend on the number of clients and messages.
 type Sim struct {
-	// OnSend, if not nil, is called with every sent message, whose vectors are valid only during the call.
-	OnSend func(admm.Message)
 	// OnRelease, if not nil, is called with a client's machine right after each of its releases. Several goroutines
 	// call OnRelease, each for different clients.
 	OnRelease func(client int, m *admm.Machine)
 	// Meter, if not nil, returns a measuring function for each goroutine of a tick. That function measures a sent
-	// message, for example by the bytes of its frame. [Sim.Weight] returns the sum. A release to all neighbors is measured once and added once for each neighbor. The vectors are valid during the
-	// call, and an error ends the run.
+	// message, for example by the bytes of its frame. [Sim.Weight] returns the sum. A release to all neighbors is measured
+	// once and added once for each neighbor. The vectors are valid during the call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
 	// Forge, if not nil, replaces each message that carries a release, to simulate malicious members. It is called in

@@ -35,8 +35,8 @@ func pair(change func(c *admm.Config)) []sim.Client {
 	return clients
 }
 
-// TestSimRepeats checks that two identical runs have the same transcript and the same counts, and that OnSend is called
-// once for every message.
+// TestSimRepeats checks that two identical runs have the same transcript and the same counts, and that every
+// message is measured.
 func TestSimRepeats(t *testing.T) {
 	var transcripts []string
 	for range 2 {
@@ -44,11 +44,9 @@ func TestSimRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		messages, rounds := 0, 0
-		network.OnSend = func(msg admm.Message) {
-			if messages++; msg.Round != network.Round() || len(msg.Vector) != 2 {
-				t.Errorf("message %+v in round %d", msg, network.Round())
-			}
+		rounds := 0
+		network.Meter = func() func(*admm.Message) (int, error) {
+			return func(m *admm.Message) (int, error) { return len(m.Vector), nil }
 		}
 		before := network.Transcript()
 		err = network.Run(t.Context(), func(round int) error {
@@ -68,11 +66,11 @@ func TestSimRepeats(t *testing.T) {
 		if asked, failed := network.Queries(); asked != 2*5*(20+2*5) || failed != 0 {
 			t.Errorf("%d queries, %d of them failed", asked, failed)
 		}
-		if messages != 2*7 || rounds != 7 {
-			t.Errorf("%d messages in %d rounds, want 14 in 7", messages, rounds)
+		if network.Weight() != 2*7*2 || rounds != 7 {
+			t.Errorf("%d numbers in %d rounds, want 28 in 7", network.Weight(), rounds)
 		}
-		if err := network.Run(t.Context(), nil); err != nil || messages != 2*7 {
-			t.Errorf("after the last round: error %v, %d messages", err, messages)
+		if err := network.Run(t.Context(), nil); err != nil || network.Weight() != 2*7*2 {
+			t.Errorf("after the last round: error %v, %d numbers", err, network.Weight())
 		}
 		transcripts = append(transcripts, network.Transcript())
 	}

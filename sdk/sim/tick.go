@@ -65,14 +65,10 @@ func (s *Sim) step(ctx context.Context) error {
 	for i := range s.members {
 		c, round := &s.members[i], s.fresh[i].round
 		for edge := range c.neighbors {
-			if round == 0 || s.direct && s.OnSend == nil {
+			if round == 0 || s.direct {
 				break
 			}
-			if msg := c.machine.Posted(edge, round); s.direct {
-				s.OnSend(msg)
-			} else {
-				c.keep(msg)
-			}
+			c.keep(c.machine.Posted(edge, round))
 		}
 		for i := range c.out {
 			s.send(c.out[i])
@@ -253,9 +249,6 @@ func (w *worker) measure(send []admm.Message) (err error) {
 func (s *Sim) send(msg admm.Message) {
 	if s.Forge != nil && msg.Kind == admm.Release {
 		msg = s.Forge(msg)
-	}
-	if s.OnSend != nil {
-		s.OnSend(msg)
 	}
 	to := &s.members[msg.To]
 	to.in = append(to.in, msg)

@@ -2,8 +2,8 @@ package state
 
 import (
 	"encoding/hex"
-	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,15 +18,15 @@ func certify(t testing.TB, made, reserved int) (*certificate.Certificate, *Ledge
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
 	reserve(t, l, "tuning", 1, 3)
 	reserve(t, l, "final", 1, reserved)
-	f, err := dpmech.NewFilter(limitOf(12, 1e-5, dpmech.GDP))
-	for round := 1; round <= made; round++ {
-		err = errors.Join(err, f.Reserve(round, noisy))
+	var releases dpmech.Spends
+	if made > 0 {
+		releases = dpmech.Spends{{First: 1, Rounds: made, Gaussian: noisy}}
 	}
 	about := certificate.About{
 		RunID: certificate.RunID{Run: "final", Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
 	}
-	c, certified := certificate.New(about, 1e-5, f, l.Lifetime(1e-5))
-	if err := errors.Join(err, certified); err != nil {
+	c, err := certificate.New(about, 1e-5, releases, limitOf(12, 1e-5, dpmech.GDP), l.Lifetime(1e-5))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return c, l
@@ -86,23 +86,6 @@ func TestCertificateAgainstLedger(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 	}
-	// A ledger that was rolled back together with its high-water mark contradicts the certificate, which is newer.
-	file, err := os.ReadFile(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, path := newLedger(t, nil)
-	if err := errors.Join(os.WriteFile(path, file[:l.log.lines[5].end], 0o600),
-		os.WriteFile(markPath(path), markFile(t, l.log.head(5), ""), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	old, err := ReadLedger(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := old.Verify(c); err == nil || !strings.Contains(err.Error(), "rolled back") {
-		t.Errorf("%v, want a rollback", err)
-	}
 }
 
 // TestCertificateOlderThanRun checks that the error states how many later releases of the certificate's run are in the
@@ -119,16 +102,12 @@ func TestCertificateOlderThanRun(t *testing.T) {
 	}
 }
 
-// TestRewrittenCertificate checks that Ledger.Verify detects a certificate that understates the cost, whether its
-// lifetime was rewritten to agree with that cost or contradicts it.
+// TestRewrittenCertificate checks that Ledger.Verify detects a certificate that understates the cost, and whose lifetime
+// was rewritten to agree with that cost.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 800}}}
-	filter, err := dpmech.NewFilter(nil)
-	if err := errors.Join(err, filter.Reserve(1, gauss(1, 800))); err != nil {
-		t.Fatal(err)
-	}
-	own := filter.Total()
+	own := gauss(1, 800).Total(1)
 	c := cloneCertificate(t, good)
 	c.Spends, c.Rounds, c.Cost = few, 1, certificate.CostOf(own, c.Delta)
 	c.Lifetime.Runs[1].Spends, c.Lifetime.Runs[1].Rho, c.Lifetime.Ledger.Seq = few, own.Rho, 4
@@ -140,9 +119,28 @@ func TestRewrittenCertificate(t *testing.T) {
 	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("%v, want a changed line", err)
 	}
-	c = cloneCertificate(t, good)
-	c.Spends[0].Sigma = 800
-	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "sigma 800, want") {
-		t.Errorf("%v, want other noise than the ledger's", err)
+}
+
+// TestKeepCertificate checks that a new certificate replaces a stored certificate with the same last release only if it
+// has at least as many countersignatures.
+func TestKeepCertificate(t *testing.T) {
+	full, _ := certify(t, 4, 4)
+	full.Countersigned = []certificate.Countersignature{{Member: "b", Signature: strings.Repeat("ab", 64)}}
+	full.Head, full.Key, full.Signature = "01", strings.Repeat("12345 ", 6)[:35], strings.Repeat("cd", 64)
+	path := filepath.Join(t.TempDir(), "certificate.json")
+	bare, other := *full, *full
+	bare.Countersigned = nil
+	other.Countersigned, other.Head = nil, "02"
+	for i, step := range []struct{ write, want *certificate.Certificate }{
+		{&bare, &bare}, {full, full}, {&bare, full}, {&other, &other}, {full, full},
+	} {
+		if err := WriteCertificate(path, step.write); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		want, _ := step.want.JSON()
+		if err != nil || string(got) != string(want) {
+			t.Errorf("step %d: the file has %s, %v; want %s", i, got, err, want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,12 +68,7 @@ func TestDeclaredIsKept(t *testing.T) {
 		t.Fatalf("%+v, %v", l.Declared(), err)
 	}
 	defer l.Close()
-	declared, f := l.Declared(), dpmech.Filter{}
-	for round := 1; round <= 3; round++ {
-		if err := f.Reserve(round, noisy); err != nil {
-			t.Fatal(err)
-		}
-	}
+	declared := l.Declared()
 	own := noisy.Total(3).All
 	for _, understated := range []bool{false, true} {
 		life := l.Lifetime(1e-5)
@@ -80,10 +76,11 @@ func TestDeclaredIsKept(t *testing.T) {
 			t.Errorf("rho is %v, want %v", life.Rho, want)
 		}
 		if understated {
+			life.Declared.Ledgers = slices.Clone(life.Declared.Ledgers)
 			life.Declared.Ledgers[0].Rho, life.Declared.Ledgers[0].All = 0, 0
 			life.Cost = certificate.CostOf(life.Total(), 1e-5)
 		}
-		c, err := certificate.New(certificate.About{RunID: life.Runs[0].RunID}, 1e-5, &f, life)
+		c, err := certificate.New(certificate.About{RunID: life.Runs[0].RunID}, 1e-5, dpmech.Spends{{First: 1, Rounds: 3, Gaussian: noisy}}, nil, life)
 		if err != nil {
 			t.Fatal(err)
 		}

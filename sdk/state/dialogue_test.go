@@ -23,6 +23,7 @@ var rewrite = flag.Bool("update", false, "write testdata/*.txt anew")
 
 // TestDialogues runs the dialogues in testdata/*.txt: stores and ledgers whose files are damaged, set back and deleted.
 func TestDialogues(t *testing.T) {
+	t.Parallel() // waits for the disk
 	dialogue.Run(t, "testdata/*.txt", *rewrite, func(t *testing.T, out *dialogue.Lines) func([]string) {
 		d := &desk{t: t, Lines: out, dir: t.TempDir(), copies: map[string][]byte{}}
 		t.Cleanup(func() {

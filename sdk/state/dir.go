@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Dir is a [Store] in a directory with four files:
@@ -20,14 +21,16 @@ import (
 // Keep adds journal.jsonl. Reserve detects a full disk early; later saves overwrite the allocated
 // blocks in place (except on copy-on-write file systems such as btrfs and ZFS).
 type Dir struct {
-	dir    string
-	lock   io.Closer
-	disk   disk
-	slots  [2]file
-	log    file
-	logEnd int64
-	contents
-	err error // error for further calls: after a failed Save or after Close
+	dir     string
+	lock    io.Closer
+	disk    disk
+	slots   [2]file
+	log     file
+	logEnd  int64
+	newest  int     // round of the newest state; -1 in a fresh store
+	whole   [2]bool // which slots have a state
+	remarks []string
+	err     error // error for further calls: after a failed Save or after Close
 }
 
 const (
@@ -69,11 +72,13 @@ func openOn(on disk, dir string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.validate()
-	if err != nil {
+	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	d := &Dir{dir: dir, disk: on, contents: found}
+	d := &Dir{dir: dir, disk: on, newest: s.newest(), remarks: s.remarks()}
+	for i, sl := range s.slots {
+		d.whole[i] = sl.fault == nil
+	}
 	if err := d.prepare(s); err != nil {
 		return nil, errors.Join(named(err), d.closeFiles())
 	}
@@ -104,10 +109,10 @@ func (d *Dir) prepare(s *scan) error {
 	if err := d.disk.sync(); err != nil {
 		return err
 	}
-	d.logEnd = s.log.end
-	changed := s.log.size > s.log.end
+	d.logEnd = int64(s.log.end)
+	changed := len(s.log.text) > s.log.end
 	if changed {
-		if err := d.log.truncate(s.log.end); err != nil {
+		if err := d.log.truncate(d.logEnd); err != nil {
 			return err
 		}
 	}
@@ -171,25 +176,23 @@ func (d *Dir) Load() ([]Record, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	var records []Record
-	for round := d.newest; round >= 0 && round > d.newest-2; round-- {
-		i := round & 1
-		if !d.whole[i] {
-			continue
-		}
-		size, err := d.slots[i].size()
-		if err != nil {
-			return nil, named(err)
-		}
-		s, err := readSlot(d.slots[i], size)
-		if err == nil && s.Round != round {
-			err = fmt.Errorf("holds round %d instead of %d", s.Round, round)
-		}
-		if err != nil {
+	s := scan{dir: d.dir}
+	if err := s.readSlots(d.disk, false); err != nil {
+		return nil, err
+	}
+	for i, whole := range d.whole {
+		if sl := s.slots[i]; whole && sl.fault != nil {
 			return nil, fmt.Errorf("state: %s was intact when it was opened, but now %w: the disk is failing, "+
-				"or another program writes to the file", filepath.Join(d.dir, slotName(i)), err)
+				"or another program writes to the file", s.path(i), sl.fault)
 		}
-		records = append(records, s.Record)
+	}
+	if s.newest() != d.newest {
+		return nil, fmt.Errorf("state: the newest state in %s is that of round %d, want %d: another program writes to the files",
+			d.dir, s.newest(), d.newest)
+	}
+	var records []Record
+	for _, sl := range slices.Backward(s.whole()) {
+		records = append(records, sl.Record)
 	}
 	return records, nil
 }

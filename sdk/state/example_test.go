@@ -56,7 +56,7 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("the newest is of round", report.Newest.Round)
+	fmt.Println("the newest is of round", report.Round)
 	// Output:
 	// round 3 state [30]
 	// round 2 state [20]
@@ -82,22 +82,20 @@ func ExampleLedger() {
 	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
 	for _, run := range []string{"tuning", "final"} {
 		id := certificate.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3"}
-		filter, _ := dpmech.NewFilter(nil)
+		var spends dpmech.Spends
 		for round := 1; round <= 10; round++ {
-			err := filter.Check(round, g)
+			with, err := spends.With(round, g, nil)
 			if err == nil {
 				err = ledger.Reserve(id, round, g)
-			}
-			if err == nil {
-				err = filter.Reserve(round, g)
 			}
 			if err != nil {
 				fmt.Println(err)
 				return
 			}
+			spends = with
 		}
 		about := certificate.About{RunID: id}
-		cert, err := certificate.New(about, 1e-5, filter, ledger.Lifetime(1e-5))
+		cert, err := certificate.New(about, 1e-5, spends, nil, ledger.Lifetime(1e-5))
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -73,11 +73,7 @@ var errLocked = errors.New("in use by another process")
 
 // writeSync durably writes b to a file at an offset.
 func writeSync(f file, b []byte, at int64) error {
-	n, err := f.WriteAt(b, at)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
-	}
-	if err != nil {
+	if _, err := f.WriteAt(b, at); err != nil {
 		return err
 	}
 	return f.sync()

@@ -136,10 +136,7 @@ func (h *Heads) Save() error {
 	if !h.changed {
 		return nil
 	}
-	text, err := encodeLines(h.entries)
-	if err == nil {
-		err = named(replaceFile(h.path, text))
-	}
+	err := replaceLines(h.path, h.entries)
 	h.changed = err != nil
 	return err
 }

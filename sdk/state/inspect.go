@@ -1,20 +1,20 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // Report describes what [Inspect] found in the directory of a [Dir].
 type Report struct {
-	Newest  Record   // newest whole save, with State nil; zero if there is none
+	Round   int      // of the newest whole save; 0 if there is none
 	Journal Journal  // as stored; its signatures are not verified
 	Remarks []string // findings that [Open] would repair or only report
 	Refused error    // why a node would refuse to start with this directory; nil if it would start
@@ -30,21 +30,13 @@ func Inspect(dir string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	found, err := s.validate()
-	r := Report{Remarks: found.remarks, Refused: err}
-	if r.Refused == nil {
-		r.Refused = checkStore(dir)
-	}
-	j, err := ReadJournal(dir)
+	r := Report{Round: max(0, s.newest())}
+	text, err := readIfThere(filepath.Join(dir, JournalName))
 	if err == nil {
-		r.Journal = *j
+		r.Journal, err = ParseJournal(text)
 	}
-	if r.Refused == nil {
-		r.Refused = err
-	}
-	if whole := s.whole(); len(whole) > 0 {
-		r.Newest = whole[len(whole)-1].Record
-		r.Newest.State = nil
+	if r.Refused = s.validate(); r.Refused == nil {
+		r.Refused, r.Remarks = cmp.Or(checkStore(dir), err), s.remarks()
 	}
 	return r, nil
 }
@@ -61,11 +53,9 @@ type scannedSlot struct {
 	fault error // what is wrong with the slot; nil if it is whole
 }
 
-var errMissing = errors.New("is missing")
-
 // torn reports whether the slot has been written but is not whole.
 func (s scannedSlot) torn() bool {
-	return s.fault != nil && s.fault != errMissing && s.fault != errEmpty
+	return s.fault != nil && !errors.Is(s.fault, errFormat) && !errors.Is(s.fault, fs.ErrNotExist)
 }
 
 func (s *scan) path(i int) string { return filepath.Join(s.dir, slotName(i)) }
@@ -80,6 +70,14 @@ func (s *scan) whole() []scannedSlot {
 	return w
 }
 
+// newest returns the round of the newest state, or -1 if there is none.
+func (s *scan) newest() int {
+	if w := s.whole(); len(w) > 0 {
+		return w[len(w)-1].Round
+	}
+	return -1
+}
+
 // readSlots reads the slots. If settle is set, it first syncs each slot: a process killed between write and sync leaves
 // a slot that is whole in memory but not on the disk.
 func (s *scan) readSlots(on disk, settle bool) error {
@@ -90,7 +88,7 @@ func (s *scan) readSlots(on disk, settle bool) error {
 			return nil
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			sl.fault = errMissing
+			sl.fault = errEmpty
 		} else if err != nil {
 			return err
 		}
@@ -139,27 +137,18 @@ func withFile(on disk, name string, settle bool, use func(f file, size int64) er
 	return errors.Join(use(f, size), f.Close())
 }
 
-// contents is the result of validate for a valid store.
-type contents struct {
-	whole   [2]bool
-	newest  int // round of the newest state; -1 in a fresh store
-	remarks []string
-}
-
 // validate returns an error if no sequence of saves and crashes can have left these files. It relies on two facts: the
 // log exists before the first slot is written, and a slot is durable before its line is in the log.
-func (s *scan) validate() (contents, error) {
-	c := contents{newest: -1}
-	refuse := func(format string, args ...any) (contents, error) { return c, fmt.Errorf("state: "+format, args...) }
+func (s *scan) validate() error {
+	refuse := func(format string, args ...any) error { return fmt.Errorf("state: "+format, args...) }
 	const anew = "start this member in an empty directory, under a new run"
 
 	for i, sl := range s.slots {
+		if errors.Is(sl.fault, errFormat) {
+			return refuse("%s %w", s.path(i), sl.fault)
+		}
 		if sl.fault != nil {
 			continue
-		}
-		if sl.version != slotVersion {
-			return refuse("%s has format %d, but this build reads format %d: continue with the build that wrote it",
-				s.path(i), sl.version, slotVersion)
 		}
 		if sl.Round&1 != i {
 			return refuse("%s holds round %d, which belongs in %s: files were renamed or copied; put each file back "+
@@ -169,25 +158,23 @@ func (s *scan) validate() (contents, error) {
 			return refuse("%s holds a state of round %d that does not match the entry in %s: the file is from "+
 				"another run; restore the original file, or %s", s.path(i), sl.Round, s.logPath(), anew)
 		}
-		c.whole[i] = true
-		c.newest = max(c.newest, sl.Round)
 	}
-	a, b := s.slots[0], s.slots[1]
+	a, b, newest := s.slots[0], s.slots[1], s.newest()
 	if a.torn() && b.torn() {
 		return refuse("%s %w, and %s %w: no state is left to continue from; restore the newest version of both files, not an "+
 			"older one, or %s", s.path(0), a.fault, s.path(1), b.fault, anew)
 	}
-	if s.noLog && (c.newest >= 0 || a.torn() || b.torn()) {
+	if s.noLog && (newest >= 0 || a.torn() || b.torn()) {
 		return refuse("%s is missing, so the program cannot tell whether the slot files are the newest; restore the "+
 			"missing file or, if you know that the slot files are the newest, create an empty file with that name", s.logPath())
 	}
-	if c.newest < s.log.newest || c.newest < 0 && s.log.size > 0 {
+	if newest < s.log.newest || newest < 0 && len(s.log.text) > 0 {
 		last, left := "a release", "no slot holds a state"
 		if s.log.newest >= 0 {
 			last = fmt.Sprintf("the release of round %d", s.log.newest)
 		}
-		if c.newest >= 0 {
-			left = fmt.Sprintf("the newest intact state, in %s, belongs to round %d", s.path(c.newest&1), c.newest)
+		if newest >= 0 {
+			left = fmt.Sprintf("the newest intact state, in %s, belongs to round %d", s.path(newest&1), newest)
 		}
 		for i, sl := range s.slots {
 			if sl.fault != nil {
@@ -201,28 +188,19 @@ func (s *scan) validate() (contents, error) {
 		return refuse("%s holds round %d and %s holds round %d, which no crash can cause: an old file was restored, or the "+
 			"disk lost a save that it had confirmed; restore the newest file, or %s", s.path(0), a.Round, s.path(1), b.Round, anew)
 	}
-	c.remarks = s.remarks(c.newest)
-	return c, nil
+	return nil
 }
 
-// remarks returns what the owner of a valid store should know. newest is the round of its newest state, or negative.
-func (s *scan) remarks(newest int) (all []string) {
-	remark := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+// remarks returns one sentence for each save that was interrupted.
+func (s *scan) remarks() (all []string) {
+	newest := s.newest()
 	for i, sl := range s.slots {
 		switch {
 		case sl.torn() && newest < 0:
-			remark("%s %v: the first save was interrupted, and nothing was released", s.path(i), sl.fault)
+			all = append(all, fmt.Sprintf("%s %v: the first save was interrupted, and nothing was released", s.path(i), sl.fault))
 		case sl.torn():
-			remark("%s %v: a save was interrupted; round %d is intact", s.path(i), sl.fault, newest)
-		case sl.fault == errMissing && newest >= 0:
-			remark("%s is missing; round %d is intact", s.path(i), newest)
+			all = append(all, fmt.Sprintf("%s %v: a save was interrupted; round %d is intact", s.path(i), sl.fault, newest))
 		}
-	}
-	if s.log.unreadable > 0 {
-		remark("%d lines of %s cannot be read", s.log.unreadable, s.logPath())
-	}
-	if w := s.whole(); len(w) > 0 && s.log.newest >= 0 && w[0].Round > s.log.newest+1 {
-		remark("%s lacks the lines of rounds %d to %d, which a power cut destroyed", s.logPath(), s.log.newest+1, w[0].Round-1)
 	}
 	return all
 }
@@ -235,7 +213,6 @@ type Snapshot struct {
 	Round  int       // releases made, including cool-down rounds
 	Model  []float32 // last release, which is the model that the node holds
 	Ledger string    // the ledger's [certificate.Head] when the state was saved, as JSON; empty without a ledger
-	Note   string    // note of the save, see [Record]
 	Data   wire.Data // identifies the data on which the node learned
 
 	// Queries and Failed count the losses that the run has asked for, and those of them that failed. Failure is why the
@@ -252,40 +229,27 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
-	// A running node overwrites one slot at a time and may begin to overwrite the other slot between two reads. If only
-	// one slot is complete, it is therefore used only if the other slot stays unchanged; otherwise both slots are read
-	// again, up to a limit.
-	const tries, patience = 5, 2 * time.Second
-	began := time.Now()
-	for try, before := 1, ""; ; try++ {
+	// A running node overwrites one slot at a time. If it writes to one slot while that slot is read, and to the other
+	// slot soon afterwards, neither is whole, or a whole one is out of date: both are then read again, up to a limit.
+	const tries = 5
+	for try := 1; ; try++ {
 		s := scan{dir: dir}
 		if err := s.readSlots(osDisk(dir), false); err != nil {
 			return nil, err
 		}
-		faults := errors.Join(s.fault(0), s.fault(1))
-		if faults == nil || try >= tries && faults.Error() == before || time.Since(began) > patience {
-			for i := len(s.whole()) - 1; i >= 0; i-- {
-				if one := s.whole()[i]; one.version == slotVersion {
-					return decodeSnapshot(one.Record, dir)
-				}
-			}
-			return nil, faults
+		if try < tries && (s.slots[0].torn() || s.slots[1].torn()) {
+			continue
 		}
-		before = faults.Error()
+		if whole := s.whole(); len(whole) > 0 {
+			newest := whole[len(whole)-1]
+			return decodeSnapshot(newest.Record, s.path(newest.Round&1))
+		}
+		var faults []error
+		for i, sl := range s.slots {
+			faults = append(faults, fmt.Errorf("state: %s %w", s.path(i), sl.fault))
+		}
+		return nil, errors.Join(faults...)
 	}
-}
-
-// fault returns the reason why a slot has no readable state, or nil if it has one.
-func (s *scan) fault(i int) error {
-	switch sl := s.slots[i]; {
-	case sl.fault == errMissing || sl.fault == errEmpty:
-		return fmt.Errorf("state: %s %w: %w", s.path(i), sl.fault, fs.ErrNotExist)
-	case sl.fault != nil:
-		return fmt.Errorf("state: %s %w", s.path(i), sl.fault)
-	case sl.version != slotVersion:
-		return fmt.Errorf("state: %s has format %d, but this build reads format %d", s.path(i), sl.version, slotVersion)
-	}
-	return nil
 }
 
 // Newest returns the newest state in a store of this process. For an empty store, and for nil, the error wraps
@@ -301,25 +265,18 @@ func Newest(s Store) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeSnapshot(all[0], storeName(s))
+	return decodeSnapshot(all[0], "the store")
 }
 
-func storeName(s Store) string {
-	if named, ok := s.(fmt.Stringer); ok {
-		return named.String()
-	}
-	return "the store"
-}
-
-func decodeSnapshot(s Record, path string) (*Snapshot, error) {
+func decodeSnapshot(s Record, from string) (*Snapshot, error) {
 	var snap wire.Snapshot
 	if err := wire.DecodeSnapshot(s.State, &snap); err != nil {
-		return nil, fmt.Errorf("state: %s: saved state of release %d: %w", path, s.Round, err)
+		return nil, fmt.Errorf("state: %s: saved state of release %d: %w", from, s.Round, err)
 	}
 	last := &snap.State
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
-		Ledger: snap.Ledger, Note: s.Note, Data: snap.Data,
+		Ledger: snap.Ledger, Data: snap.Data,
 		Queries: last.Queries, Failed: last.Failed, Failure: snap.FailureText(),
 	}, nil
 }

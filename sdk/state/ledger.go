@@ -93,12 +93,12 @@ func (l *Ledger) CheckTime(now time.Time) error {
 }
 
 // Reserve counts the release of a round before its noise is drawn. The reservation is on disk when Reserve returns. The
-// rules of [dpmech.Filter.Reserve] apply to each run; for example, a repeated reservation costs nothing. An error that
+// rules of [dpmech.Spends.With] apply to each run; for example, a repeated reservation costs nothing. An error that
 // wraps [dpmech.ErrBudget] means that the lifetime limit does not cover the release. After any error nothing may be
 // released.
 //
-// A node calls [dpmech.Filter.Check], Reserve and [dpmech.Filter.Reserve] in this order, so that a refused release is
-// counted neither in the filter nor in the ledger, and a crash can only make the ledger count too much.
+// A node calls [dpmech.Spends.With] before Reserve and keeps its result afterwards, so that a refused release is counted
+// neither in the run nor in the ledger, and a crash can only make the ledger count too much.
 func (l *Ledger) Reserve(run certificate.RunID, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

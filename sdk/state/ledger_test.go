@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -179,34 +178,6 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	}
 	closeLedger(t, l)
 	reopen(t, l.path)
-}
-
-func TestLedgerLimit(t *testing.T) {
-	l, path := newLedger(t, limitOf(8, 1e-5, dpmech.GDP))
-	sigma, err := dpmech.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 50 {
-		if err := l.Reserve(runID(fmt.Sprint("run ", i%7), fleetA, "a"), 1+i/7, gauss(1, sigma)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	closeLedger(t, l)
-	l = reopen(t, path)
-	for _, run := range []string{"run 1", "a new run"} {
-		err = l.Reserve(runID(run, fleetA, "a"), 50, gauss(1, sigma))
-		if !errors.Is(err, dpmech.ErrBudget) || !strings.Contains(err.Error(), "lifetime") ||
-			!strings.Contains(err.Error(), run) {
-			t.Errorf("%v, want a refusal", err)
-		}
-	}
-	if err := l.Reserve(runID("run 0", fleetA, "a"), 1, gauss(1, sigma)); err != nil {
-		t.Errorf("a repetition on an empty budget: %v", err)
-	}
-	if l.Head().Seq != 50 {
-		t.Errorf("%d reservations", l.Head().Seq)
-	}
 }
 
 func TestLedgerLock(t *testing.T) {

@@ -196,6 +196,7 @@ func cuts(t *testing.T, steps int) int {
 // Each unsynced write is then complete, missing or partial. The node must still have every release that a neighbor may
 // have seen.
 func TestLedgerPowerCut(t *testing.T) {
+	t.Parallel() // waits for the disk
 	coin := rng.New(5, rng.Address{Purpose: rng.Fault})
 	found := map[facts]int{}
 	for _, other := range []int{0, 9, 10, 11} {
@@ -268,6 +269,7 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 // TestLedgerOneFileSetBack rolls back either the state, the lines or the mark to any earlier content after a power cut.
 // The node must then refuse to continue, unless nobody has yet seen the release that it would make next.
 func TestLedgerOneFileSetBack(t *testing.T) {
+	t.Parallel() // waits for the disk
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 3)
 	refused, went := 0, 0
@@ -317,6 +319,7 @@ func TestLedgerOneFileSetBack(t *testing.T) {
 // previous mark. If the byte at the same position is changed in both marks, readMark must fail, unless the position is
 // after the end of a mark.
 func TestLedgerMarkRots(t *testing.T) {
+	t.Parallel() // waits for the disk
 	h := runNode(t, ledgerFiles(t, 2), 3)
 	files := h.after(len(h.steps))
 	ends := []int{bytes.IndexByte(files[simMark], '\n'), bytes.IndexByte(files[simMark][block:], '\n')}

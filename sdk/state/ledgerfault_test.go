@@ -2,135 +2,78 @@ package state
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
 var errFault = errors.New("planted fault")
 
-// faulty is a file that fails in one way.
+// faulty is a file that counts what is written to it, and whose sync may fail.
 type faulty struct {
 	file
-	keep     int  // bytes of a write that reach the disk, -1 for all
-	silent   bool // a short write returns no error
 	syncErr  error
-	lost     bool // the crash loses all unsynced writes
 	attempts int
-	written  int64 // number of bytes that Write was asked to write
+	written  int64 // bytes
 }
 
 func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 	f.attempts++
 	f.written += int64(len(p))
-	if f.lost {
-		return len(p), nil
-	}
-	if f.keep < 0 {
-		return f.file.WriteAt(p, at)
-	}
-	n, err := f.file.WriteAt(p[:min(f.keep, len(p))], at)
-	if err == nil && !f.silent {
-		err = errFault
-	}
-	return n, err
+	return f.file.WriteAt(p, at)
 }
 
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
-// TestLedgerFaults checks that a reservation that fails in any way has no effect, and that all later reservations fail.
-// The next process finds every acknowledged reservation and perhaps the failed reservation, but no others.
-func TestLedgerFaults(t *testing.T) {
-	type fault struct {
-		name string
-		file faulty
-		seq  int
-	}
-	faults := []fault{
-		{name: "failing sync", file: faulty{keep: -1, syncErr: errFault}, seq: 4},
-		{name: "failing sync, nothing written", file: faulty{lost: true, syncErr: errFault}, seq: 3},
-		{name: "short write without an error", file: faulty{keep: 10, silent: true}, seq: 3},
-	}
-	for keep := 0; keep < 200; keep += 13 {
-		faults = append(faults, fault{name: fmt.Sprintf("disk full after %d bytes", keep), file: faulty{keep: keep}, seq: 3})
-	}
-	for _, c := range faults {
-		l, path := newLedger(t, nil)
-		reserve(t, l, "run", 1, 3)
-		markUpTo(t, l, "run", 3)
-		before := l.Head()
-		c.file.file = l.file
-		l.file = &c.file
-		err := l.Reserve(runID("run", fleetA, "a"), 4, noisy)
-		if err == nil || !errors.Is(err, errFault) && !errors.Is(err, io.ErrShortWrite) {
-			t.Fatalf("%s: %v, want the fault", c.name, err)
-		}
-		// The file works again, but what the disk holds is unknown, so reservations must still fail.
-		c.file.keep, c.file.syncErr, c.file.lost = -1, nil, false
-		tries := c.file.attempts
-		for _, round := range []int{4, 5, 1} {
-			if err := l.Reserve(runID("run", fleetA, "a"), round, noisy); err == nil ||
-				!strings.Contains(err.Error(), "refuses all reservations") {
-				t.Errorf("%s: round %d afterwards: %v", c.name, round, err)
+// TestLedgerEveryStepFails makes each call to the disk fail once, in every possible way, while a node opens its files and
+// makes three releases. The call returns the error, and a ledger whose file failed refuses everything and writes
+// nothing more. The next process finds each release that was sent.
+func TestLedgerEveryStepFails(t *testing.T) {
+	id, start := runID("run", fleetA, "a"), ledgerFiles(t, 9)
+	refusals := 0
+	for _, reason := range []error{syscall.EIO, syscall.ENOSPC, errShort} {
+		for at, failed := 0, true; failed; at++ {
+			d, calls := newSimDisk(start), 0
+			d.fault = func(step) error {
+				if calls++; calls-1 == at {
+					return reason
+				}
+				return nil
 			}
+			n, err := openNode(d)
+			sent := 0
+			for k := 1; k <= 3 && err == nil; k++ {
+				if err = n.ledger.Reserve(id, k, noisy); err == nil {
+					err = n.dir.Save(savedRound(k, 20))
+				}
+				if err == nil {
+					err = n.ledger.Mark(id, k)
+				}
+				if err == nil {
+					sent = k
+				}
+			}
+			if failed = err != nil; failed && !errors.Is(err, reason) {
+				t.Fatalf("call %d failed with %v, and the node with %v", at, reason, err)
+			}
+			if n.ledger.broken != nil {
+				refusals++
+				steps := len(d.steps)
+				for _, err := range []error{n.ledger.Reserve(id, 1, noisy), n.ledger.Reserve(id, 4, noisy), n.ledger.Mark(id, 1)} {
+					if err == nil || !strings.Contains(err.Error(), "refuses all reservations") || len(d.steps) > steps {
+						t.Errorf("call %d failed with %v, and then %v after %d steps", at, reason, err, len(d.steps)-steps)
+					}
+				}
+			}
+			resumes(t, d.files, sent)
 		}
-		if err := l.Mark(runID("run", fleetA, "a"), 3); err == nil || !strings.Contains(err.Error(), "refuses all reservations") {
-			t.Errorf("%s: a mark afterwards: %v", c.name, err)
-		}
-		if c.file.attempts != tries {
-			t.Errorf("%s: something was written afterwards", c.name)
-		}
-		closeLedger(t, l)
-		if looking, err := ReadLedger(path); err != nil || looking.Head().Seq != c.seq {
-			t.Fatalf("%s: reading the ledger: %v", c.name, err)
-		}
-		l = reopen(t, path)
-		if err := l.Contains(before); err != nil || l.Head().Seq != c.seq {
-			t.Errorf("%s: %d reservations afterwards (%v), want %d", c.name, l.Head().Seq, err, c.seq)
-		}
-		if marked := l.Marked(runID("run", fleetA, "a")); marked != 3 {
-			t.Errorf("%s: release %d is marked afterwards, want 3", c.name, marked)
-		}
-		reserve(t, l, "run", 4, 5)
-		closeLedger(t, l)
-		if l = reopen(t, path); l.Head().Seq != 5 {
-			t.Errorf("%s: %d reservations at the end, want 5", c.name, l.Head().Seq)
-		}
-		closeLedger(t, l)
 	}
-}
-
-// TestLedgerHoleInLastLine checks a torn line of full length: sectors of the last line that never reached the disk read
-// as zeros.
-func TestLedgerHoleInLastLine(t *testing.T) {
-	l, path := newLedger(t, nil)
-	reserve(t, l, "run", 1, 2)
-	size, head := l.log.size(), l.Head()
-	line, err := l.log.line(l.log.seq()+1, reserved(zeroRun, 3, noisy))
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeLedger(t, l)
-	clear(line[:len(line)/2]) // the newline at the end of the line is intact
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteAt(line, size)
-	if err = errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	l = reopen(t, path)
-	if l.Head() != head {
-		t.Errorf("head %+v, want %+v", l.Head(), head)
-	}
-	if st, err := os.Stat(path); err != nil || st.Size() != size {
-		t.Errorf("%v bytes (%v), want %d", st.Size(), err, size)
+	if refusals < 3*3*4 { // a write and a sync of line and mark
+		t.Errorf("a ledger failed only %d times", refusals)
 	}
 }
 
@@ -187,7 +130,7 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	reserve(t, l, "run", 1, 2)
 	markUpTo(t, l, "run", 2)
 	marked := l.Head()
-	l.file = &faulty{file: l.file, keep: -1, syncErr: errFault}
+	l.file = &faulty{file: l.file, syncErr: errFault}
 	if err := l.Reserve(runID("run", fleetA, "a"), 3, noisy); !errors.Is(err, errFault) {
 		t.Fatal(err)
 	}
@@ -197,7 +140,7 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		disk := &faulty{file: file, keep: -1, syncErr: fault}
+		disk := &faulty{file: file, syncErr: fault}
 		l := &Ledger{path: path, file: disk}
 		m, err := readMark(path)
 		if err := errors.Join(err, l.openMark()); err != nil {
@@ -214,31 +157,4 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 		}
 		closeLedger(t, l)
 	}
-}
-
-// TestLedgerMarkFails checks that, if a mark cannot be written, Mark returns the error and the ledger accepts nothing
-// more. When the ledger is opened again, the old mark is in effect.
-func TestLedgerMarkFails(t *testing.T) {
-	l, path := newLedger(t, nil)
-	reserve(t, l, "run", 1, 2)
-	markUpTo(t, l, "run", 1)
-	disk := &faulty{file: l.marks, keep: 10}
-	l.marks = disk
-	if err := l.Mark(runID("run", fleetA, "a"), 1); err != nil {
-		t.Errorf("a mark that says nothing new: %v", err)
-	}
-	if err := l.Mark(runID("run", fleetA, "a"), 2); !errors.Is(err, errFault) {
-		t.Errorf("%v, want the fault", err)
-	}
-	disk.keep = -1
-	if err := errors.Join(l.Mark(runID("run", fleetA, "a"), 2), l.Reserve(runID("run", fleetA, "a"), 3, noisy)); err == nil ||
-		strings.Count(err.Error(), "refuses all reservations") != 2 {
-		t.Errorf("afterwards: %v", err)
-	}
-	closeLedger(t, l)
-	l = reopen(t, path)
-	if marked, last := l.Marked(runID("run", fleetA, "a")), l.Last(runID("run", fleetA, "a")); marked != 1 || last != 2 {
-		t.Errorf("release %d of %d is marked, want 1 of 2", marked, last)
-	}
-	markUpTo(t, l, "run", 2)
 }

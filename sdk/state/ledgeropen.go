@@ -34,9 +34,7 @@ const neverAfresh = "a new ledger is never started automatically, because it wou
 // It replaces what an interrupted CreateLedger left, which is less than a line.
 func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, declared certificate.Declaration) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Unit: unit, Limit: limit, Declared: declared}
-	_, errHeader := h.composition()
-	_, errLimit := dpmech.NewFilter(limit) // fails if the limit is too small for any release
-	if err := errors.Join(errHeader, errLimit); err != nil {
+	if _, err := h.composition(); err != nil {
 		return nil, err
 	}
 	if err := absent(path); err != nil {

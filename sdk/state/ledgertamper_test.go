@@ -14,55 +14,19 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
-// TestLedgerRollback checks that OpenLedger refuses an old copy, a ledger without its mark, and a ledger with the mark
-// of another ledger. If an old copy is restored together with its mark, a head of the newer ledger reveals the
-// rollback.
-func TestLedgerRollback(t *testing.T) {
+// TestLedgerContains checks that a ledger contains its present and earlier heads and no others: of another ledger, of a
+// line that it lost when it was set back together with its mark, or of one that it then wrote anew.
+func TestLedgerContains(t *testing.T) {
 	l, path := newLedger(t, nil)
-	mark := markPath(path)
-	copyOf := func(path string) []byte {
-		t.Helper()
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	put := func(path string, b []byte) {
-		t.Helper()
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	reserve(t, l, "run", 1, 3)
 	markUpTo(t, l, "run", 3)
-	oldLedger, oldMark, oldHead := copyOf(path), copyOf(mark), l.Head()
+	ledger, errLedger := os.ReadFile(path)
+	mark, errMark := os.ReadFile(markPath(path))
+	old := l.Head()
 	reserve(t, l, "run", 4, 9)
-	markUpTo(t, l, "run", 9)
-	newestLedger, newestMark, newest := copyOf(path), copyOf(mark), l.Head()
-	if err := errors.Join(l.Contains(newest), l.Contains(oldHead),
-		l.Contains(certificate.Head{ID: newest.ID, Seq: 0, Hash: l.log.head(0).Hash})); err != nil {
+	newest := l.Head()
+	if err := errors.Join(errLedger, errMark, l.Contains(newest), l.Contains(old), l.Contains(l.log.head(0))); err != nil {
 		t.Error(err)
-	}
-	closeLedger(t, l)
-
-	put(path, oldLedger)
-	refused(t, path, "ends with reservation 3", "reservation 9 was made", "rolled back")
-	put(mark, oldMark) // both files are rolled back: only someone with a later head can detect this
-	l = reopen(t, path)
-	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
-		t.Errorf("%v, want a rollback", err)
-	}
-	// The rolled-back ledger continues with other reservations in place of the lost ones. The newest head then reveals
-	// that a line has changed.
-	for round := 4; round <= 9; round++ {
-		if err := l.Reserve(runID("run", fleetA, "a"), round, gauss(1, 16)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	markUpTo(t, l, "run", 9)
-	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "changed") {
-		t.Errorf("%v, want a changed line", err)
 	}
 	for _, h := range []certificate.Head{{}, {ID: newest.ID, Seq: -1}, {ID: newest.ID, Seq: 1, Hash: "x"}} {
 		if l.Contains(h) == nil {
@@ -70,42 +34,66 @@ func TestLedgerRollback(t *testing.T) {
 		}
 	}
 	closeLedger(t, l)
-	put(path, newestLedger)
-	refused(t, path, "changed")
-
-	put(mark, newestMark)
-	closeLedger(t, reopen(t, path))
-	if err := os.Remove(mark); err != nil {
+	if err := errors.Join(os.WriteFile(path, ledger, 0o600), os.WriteFile(markPath(path), mark, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, path, "mark", "is missing")
-	// sound returns a mark that has a valid SHA-256 and the given list of unsent reservations. The tests below pass
-	// lists that no ledger writes.
-	sound := func(unsent string) []byte { return markFile(t, newest, unsent) }
-	put(mark, sound(""))
-	if l := reopen(t, path); l.Head() != newest {
-		t.Errorf("head %+v, want %+v", l.Head(), newest)
-	} else {
-		closeLedger(t, l)
+	l = reopen(t, path)
+	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
+		t.Errorf("%v, want a rollback", err)
 	}
+	for round := 4; round <= 9; round++ {
+		if err := l.Reserve(runID("run", fleetA, "a"), round, gauss(1, 16)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("%v, want a changed line", err)
+	}
+}
+
+// TestLedgerMarkIsDamaged checks that OpenLedger refuses a damaged mark, one that no ledger writes, and that of another ledger.
+func TestLedgerMarkIsDamaged(t *testing.T) {
+	l, path := newLedger(t, nil)
+	reserve(t, l, "run", 1, 9)
+	markUpTo(t, l, "run", 9)
+	newest := l.Head()
+	closeLedger(t, l)
+	put := func(b []byte) {
+		t.Helper()
+		if err := os.WriteFile(markPath(path), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(path string) []byte {
+		t.Helper()
+		b, err := os.ReadFile(markPath(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	both := string(read(path))
+	sound := markFile(t, newest, "")
+	put(sound)
+	closeLedger(t, reopen(t, path))
 	for _, list := range []string{"[]", "null", "[0]", "[10]", "[4,4]", "[5,4]", "[4, 5]", `["4"]`} {
-		put(mark, sound(`,"unsent":`+list))
+		put(markFile(t, newest, `,"unsent":`+list))
 		refused(t, path, "mark", "damaged")
 	}
-	both := string(newestMark)
-	line, _, _ := strings.Cut(string(sound("")), " ")
+	line, _, _ := strings.Cut(string(sound), " ")
 	for _, b := range []string{"", "{}", "null", line, line + "\n", strings.ToUpper(both), strings.ReplaceAll(both, "seq", "Seq"),
 		both + "x", both[:block], string(make([]byte, 2*block)), line + string(make([]byte, 2*block-len(line)))} {
-		put(mark, []byte(b))
+		put([]byte(b))
 		refused(t, path, "mark", "damaged")
 	}
 	_, elsewhere := newLedger(t, nil)
-	put(mark, copyOf(markPath(elsewhere)))
+	put(read(elsewhere))
 	refused(t, path, "this is a different ledger")
 }
 
 // TestLedgerIsTamperEvident checks that changing a byte, removing a line or exchanging two lines is always detected.
 func TestLedgerIsTamperEvident(t *testing.T) {
+	t.Parallel() // waits for the disk
 	l, path := newLedger(t, limitOf(1000, 1e-5, dpmech.GDP))
 	reserve(t, l, "run", 1, 4)
 	markUpTo(t, l, "run", 4)

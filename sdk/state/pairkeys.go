@@ -66,7 +66,8 @@ func find(lines []pairLine, public pair.Public) int {
 	return slices.IndexFunc(lines, func(l pairLine) bool { return l.Public == public })
 }
 
-// change replaces the lines of the file by the lines that edit returns, while no other process changes them.
+// change replaces the lines of the file by the lines that edit returns, while no other process changes them. If edit
+// returns nil, the file stays as it is.
 func (k PairKeys) change(edit func(lines []pairLine) ([]pairLine, error)) error {
 	if err := makeDir(filepath.Dir(string(k))); err != nil {
 		return named(err)
@@ -84,12 +85,8 @@ func (k PairKeys) change(edit func(lines []pairLine) ([]pairLine, error)) error 
 	if err == nil {
 		lines, err = edit(lines)
 	}
-	var text []byte
-	if err == nil {
-		text, err = encodeLines(lines)
-	}
-	if err == nil {
-		err = named(replaceFile(string(k), text))
+	if err == nil && lines != nil {
+		err = replaceLines(string(k), lines)
 	}
 	return errors.Join(err, lock.Close())
 }
@@ -155,16 +152,9 @@ func (k PairKeys) Delete(public pair.Public, fleet [32]byte) error { return k.se
 
 // set binds a key to a run and, if over is set, deletes its private half. It writes only if this changes the file.
 func (k PairKeys) set(public pair.Public, fleet [32]byte, over bool) error {
-	lines, err := k.read()
-	if err != nil {
-		return err
-	}
-	if l, err := k.line(lines, public, fleet); err != nil || l.Fleet != nil && over == (l.Private == nil) {
-		return err
-	}
 	return k.change(func(lines []pairLine) ([]pairLine, error) {
 		l, err := k.line(lines, public, fleet)
-		if err != nil {
+		if err != nil || l.Fleet != nil && over == (l.Private == nil) {
 			return nil, err
 		}
 		if l.Fleet = fleet[:]; over {

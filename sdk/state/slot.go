@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"strconv"
-	"strings"
 )
 
 // A slot is a file with one state:
@@ -30,12 +30,15 @@ const (
 
 type slot struct {
 	Record
-	version uint32 // version of the format
-	digest  [sha256.Size]byte
+	digest [sha256.Size]byte
 }
 
-// errEmpty is the error for a slot that was never saved to.
-var errEmpty = errors.New("holds nothing yet")
+var (
+	// errEmpty is the error for a slot that is missing or was never saved to.
+	errEmpty = fmt.Errorf("holds nothing yet: %w", fs.ErrNotExist)
+	// errFormat is wrapped by the error for a whole slot of another version.
+	errFormat = errors.New("continue with the build that wrote it")
+)
 
 // writeSlot writes s to w, the digest last, and returns the digest. writeSlot does not copy the state.
 func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
@@ -74,7 +77,6 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	if len(head) < slotHeader || string(head[:8]) != slotMagic {
 		return s, errors.New("does not start with a slot header")
 	}
-	s.version = binary.LittleEndian.Uint32(head[8:])
 	note := int64(binary.LittleEndian.Uint32(head[12:]))
 	round := binary.LittleEndian.Uint64(head[16:])
 	length := binary.LittleEndian.Uint64(head[24:])
@@ -94,6 +96,9 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	s.digest = [sha256.Size]byte(digest)
 	if sha256.Sum256(body) != s.digest {
 		return s, fmt.Errorf("does not match its SHA-256 (its header states round %d)", round)
+	}
+	if v := binary.LittleEndian.Uint32(all[8:]); v != slotVersion {
+		return s, fmt.Errorf("has format %d, but this build reads format %d: %w", v, slotVersion, errFormat)
 	}
 	s.State, s.Note = body[slotHeader:slotHeader+length:slotHeader+length], string(body[slotHeader+length:])
 	return s, nil
@@ -122,34 +127,19 @@ func releaseLine(r Record, digest [sha256.Size]byte) ([]byte, error) {
 }
 
 type releaseLog struct {
-	releases   []release // the lines that are readable
-	end        int64     // bytes of complete lines; an incomplete line follows after a crash
-	size       int64     // size of the file
-	newest     int       // highest round of any line, even of an incomplete line; -1 if no line has a round
-	unreadable int       // number of unreadable lines
+	text   []byte
+	end    int // bytes of complete lines; an incomplete line follows after a crash
+	newest int // highest round of any line, even of an incomplete or damaged one; -1 if no line has a round
 }
 
 // readLog parses a log and never fails. A line is written only after its slot is durable, so even a damaged line proves
 // that its round was saved, if the round is readable.
 func readLog(text []byte) releaseLog {
-	l := releaseLog{size: int64(len(text)), newest: -1}
+	l := releaseLog{text: text, end: bytes.LastIndexByte(text, '\n') + 1, newest: -1}
 	for line := range bytes.Lines(text) {
-		line, whole := bytes.CutSuffix(line, []byte{'\n'})
-		round, known := roundOf(line)
-		if known {
+		if round, known := roundOf(line); known {
 			l.newest = max(l.newest, round)
 		}
-		if !whole {
-			break
-		}
-		l.end += int64(len(line)) + 1
-		var entry release
-		err := json.Unmarshal(line, &entry)
-		if err != nil || !known || entry.Round != round || len(entry.Digest) != 2*sha256.Size {
-			l.unreadable++
-			continue
-		}
-		l.releases = append(l.releases, entry)
 	}
 	return l
 }
@@ -163,14 +153,15 @@ func roundOf(line []byte) (round int, known bool) {
 }
 
 // find reports whether the log has the release in s (same round and digest), and whether it has a different release of
-// the same round.
+// the same round. It ignores damaged lines.
 func (l *releaseLog) find(s slot) (has, other bool) {
-	digest := hex.EncodeToString(s.digest[:])
-	for _, e := range l.releases {
-		if e.Round == s.Round {
-			same := strings.EqualFold(e.Digest, digest)
-			has, other = has || same, other || !same
+	for line := range bytes.Lines(l.text[:l.end]) {
+		var e release
+		if round, known := roundOf(line); !known || round != s.Round || json.Unmarshal(line, &e) != nil || len(e.Digest) != 2*sha256.Size {
+			continue
 		}
+		same := e.Digest == hex.EncodeToString(s.digest[:])
+		has, other = has || same, other || !same
 	}
 	return has, other
 }

@@ -107,9 +107,14 @@ func (d *world) do(words []string) {
 	case "release":
 		d.release(number(1), cmp.Or(args["value"], words[1]))
 	case "impossible":
-		found := &admm.Verdict{Message: admm.Message{From: slices.Index(members, words[1]), Round: number(2)}, Why: "it moves by a mile"}
-		_, found.Refused = args["arrival"]
-		d.obey(words[1], d.m.Judge(found))
+		if _, arrival := args["arrival"]; arrival {
+			d.obey(words[1], d.m.Taken(trust.Verdict{}, fmt.Errorf("it moves by a mile: %w", admm.ErrImpossible)))
+			break
+		}
+		found := &admm.Verdict{Message: admm.Message{From: slices.Index(members, words[1]), Round: number(2)}}
+		d.m.Prove(found)
+		d.Say("proof of %d bytes", len(found.Signed.Own))
+		d.drop(words[1], "it moves by a mile")
 	case "lose":
 		d.drop(words[1], "no message arrived")
 	case "attach":
@@ -133,9 +138,8 @@ func (d *world) do(words []string) {
 		d.sends(d.m.Reached(slices.Index(members, words[1])))
 	case "public":
 		p := d.m.Public
-		others, _ := d.m.OtherLedgers(p)
 		d.Say("release %s, countersigned by %d, evidence %d, other ledgers %d", d.name(encode(p.Head)), len(p.Countersigned),
-			len(p.Evidence), len(others))
+			len(p.Evidence), len(p.Ledgers))
 	default:
 		d.obey(words[0], d.m.Receive(d.message(words[1], words[0], words[2], args)))
 	}

@@ -123,27 +123,23 @@ func (m *Machine) keepLedger(by string, e signed.Earlier) {
 	m.warn("neighbors know of another ledger of this member; what it counts is not counted here", "ledger", e.LedgerID(),
 		"known_by", by, "recorded", len(known) < mostLedgers)
 	if len(known) < mostLedgers { // if it is full, the certificate says so
-		m.Journal.Ledgers = append(slices.Clip(known), state.OtherLedger{By: by, Signed: e})
-		m.Public.Ledgers, m.Unstored = m.Journal.Ledgers, true
+		other := state.OtherLedger{By: by, Signed: e}
+		m.Journal.Ledgers, m.Unstored = append(known, other), true
+		m.Public.Ledgers = append(slices.Clip(m.Public.Ledgers), other)
 	}
 }
 
-// OtherLedgers returns the ledgers in p whose statement one of the member's keys has signed, apart from the member's own
-// ledger and those in its declaration. full is true if neighbors may know of more.
-func (m *Machine) OtherLedgers(p Public) (list []state.OtherLedger, full bool) {
-	if m.Ledger == nil || !m.Signing() {
-		return nil, false
-	}
-	for _, o := range p.Ledgers {
-		id := o.Signed.LedgerID()
-		counted := id == m.Ledger.Head().ID ||
-			slices.ContainsFunc(m.Ledger.Declared().Ledgers, func(d certificate.EarlierLedger) bool { return d.Ledger.ID == id })
-		if !counted && o.Signed.Verify(o.Signed.Scope, m.Keys(m.name())) == nil {
-			list = append(list, o)
-		}
-	}
-	return list, len(list) >= mostLedgers
+// uncounted reports whether one of the member's keys signed e, which names a ledger other than the member's own ledger
+// and those in its declaration.
+func (m *Machine) uncounted(e signed.Earlier) bool {
+	id := e.LedgerID()
+	return m.Ledger != nil && m.Signing() && id != m.Ledger.Head().ID &&
+		!slices.ContainsFunc(m.Ledger.Declared().Ledgers, func(d certificate.EarlierLedger) bool { return d.Ledger.ID == id }) &&
+		e.Verify(e.Scope, m.Keys(m.name())) == nil
 }
+
+// Full reports whether there was no room to name more ledgers in p.
+func (p *Public) Full() bool { return len(p.Ledgers) >= mostLedgers }
 
 // Remember keeps with the ledger, for later runs, what neighbors have signed about their ledgers. It returns an error for each
 // ledger for which there is no room.

@@ -26,7 +26,7 @@ type Config struct {
 }
 
 // Machine holds the statements of a member and of its neighbors. Only one goroutine uses a Machine; others may read
-// copies of its field Public, and call OtherLedgers and Signing.
+// copies of its field Public, and call Signing.
 type Machine struct {
 	Config
 	Incarnation uint64 // identifies this process
@@ -53,7 +53,7 @@ type Public struct {
 	Head          *signed.Statement   // this member's newest release that is stored and marked; nil before the first
 	Countersigned map[string][]byte   // by neighbor: its signature that it holds Head
 	Evidence      []signed.Evidence   // against members that signed two releases of one round
-	Ledgers       []state.OtherLedger // see [Machine.OtherLedgers]
+	Ledgers       []state.OtherLedger // ledgers of this member that neighbors know of, and that its ledger does not count
 }
 
 // peer is what a member knows of one neighbor.
@@ -104,7 +104,12 @@ func (m *Machine) take() (list []admm.Message) {
 // Load takes the journal that an earlier process has stored. The verdict is End if the journal proves that this member
 // must not continue. The driver then drops the edges in Journal.Quarantine, see [Machine.Drop].
 func (m *Machine) Load(j state.Journal) Verdict {
-	m.Journal, m.Public.Ledgers = j, j.Ledgers
+	m.Journal = j
+	for _, o := range j.Ledgers {
+		if m.uncounted(o.Signed) {
+			m.Public.Ledgers = append(m.Public.Ledgers, o)
+		}
+	}
 	for _, e := range j.Evidence {
 		if m.Signing() {
 			if err := e.Verify(m.Run, m.Fleet, m.Keys(e.Member)); err != nil {

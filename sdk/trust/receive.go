@@ -26,25 +26,20 @@ func (m *Machine) Receive(msg *admm.Message) Verdict {
 	return m.finish(m.check(p, msg))
 }
 
-// Taken completes the verdict Take with what the machine of package admm has returned for the message: why it has refused
-// the message, or nil, and what it has found impossible.
-func (m *Machine) Taken(v Verdict, refused error, found []admm.Verdict) Verdict {
+// Taken completes the verdict Take with the error with which the machine of package admm has refused the message, or nil.
+// A signed release that no honest member sends is a reason to drop the edge; without keys it proves nothing.
+func (m *Machine) Taken(v Verdict, refused error) Verdict {
 	last := refuse(refused)
-	for i := range found {
-		last = m.Judge(&found[i])
+	if m.Signing() && errors.Is(refused, admm.ErrImpossible) {
+		last.Action = Drop
 	}
 	last.Notes, last.Send = v.Notes, v.Send
 	return last
 }
 
-// Judge returns what to do about a release that the machine of package admm has found impossible, and adds to the
-// release the neighbor's signature. Without keys, a release that was refused on arrival proves nothing.
-func (m *Machine) Judge(found *admm.Verdict) Verdict {
-	if found.Refused && !m.Signing() {
-		return refuse(errors.New(found.Why))
-	}
+// Prove adds the neighbor's signature to a release that the machine of package admm has found impossible.
+func (m *Machine) Prove(found *admm.Verdict) {
 	found.Signed.Own = encoded(m.peers[found.From].held.Of(found.Round))
-	return Verdict{Action: Drop, Why: errors.New(found.Why)}
 }
 
 // check refuses a message about releases that are not signed by the member that made them.

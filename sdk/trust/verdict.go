@@ -45,6 +45,9 @@ type Note struct {
 // ErrClone reports that this member's key has signed two releases of one round.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
+// ErrQuarantine reports that all edges of this member are in quarantine.
+var ErrQuarantine = errors.New("every edge of this node is in quarantine")
+
 const findOther = "find the other device, then start the fleet again under a new run id and with a new key"
 
 func refuse(err error) Verdict {

@@ -2,11 +2,8 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -66,37 +63,25 @@ type statements struct {
 	Countersign []byte `cbor:"12,keyasint,omitempty"`
 }
 
-// fields is a set of the optional fields of a frame.
-type fields uint32
+// keys is a set of keys of a frame, with one bit for each.
+type keys uint16
 
-const (
-	hasResent fields = 1 << iota
-	hasVector
-	hasGrid
-	hasHeld
-	hasDevice
-	hasOwn
-	hasProof
-	hasOther
-	hasCountersign
+func keysOf(list ...int) (set keys) {
+	for _, key := range list {
+		set |= 1 << key
+	}
+	return set
+}
 
-	hasPayload = hasVector | hasGrid
-	hasProbe   = hasOwn | hasProof | hasOther
-)
+func (set keys) has(key int) bool { return set>>key&1 != 0 }
 
-// fieldNames names the fields in errors, in the order of their bits.
-var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign"}
-
-// name returns the name of the lowest field in the set.
-func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
-
-// rules lists, by kind, the required and the optional fields of a frame.
-var rules = [...]struct{ must, may fields }{
-	admm.Done:       {0, hasResent | hasProof | hasCountersign},
-	admm.Release:    {0, hasPayload | hasResent | hasOwn},
-	admm.Probe:      {hasHeld | hasDevice, hasProbe},
-	admm.Conflict:   {hasProof | hasOther, hasResent | hasHeld | hasOwn},
-	admm.ProbeReply: {hasHeld | hasDevice, hasProbe},
+// rules lists, by kind, the keys that a frame must have and those that it may have besides 1 to 3, as in FORMAT.md.
+var rules = [...]struct{ must, may keys }{
+	admm.Done:       {0, keysOf(4, 10, 12)},
+	admm.Release:    {0, keysOf(4, 5, 6, 9)}, // and either 5 or 6
+	admm.Probe:      {keysOf(7, 8), keysOf(9, 10, 11)},
+	admm.Conflict:   {keysOf(10, 11), keysOf(4, 7, 9)},
+	admm.ProbeReply: {keysOf(4, 7, 8), keysOf(9, 10, 11)},
 }
 
 // sent reports whether frames of a kind exist.
@@ -106,58 +91,51 @@ func sent(kind uint64) bool {
 
 // check returns an error if a field is out of range or not allowed in a frame of this kind.
 func (f *frame) check(kind admm.Kind) error {
-	must, may := rules[kind].must, rules[kind].may
-	has := f.has()
-	if kind == admm.ProbeReply { // encoded as a probe in which resent is set
-		has &^= hasResent
+	if f.Round > maxRound {
+		return fmt.Errorf("round: found %d, wanted at most %d", f.Round, maxRound)
 	}
-	switch {
-	case has&^(must|may) != 0:
-		return fmt.Errorf("%s: found in a frame of kind %s, wanted the field absent", (has &^ (must | may)).name(), kind)
-	case must&^has != 0:
-		return fmt.Errorf("%s: not found, wanted in every frame of kind %s", (must &^ has).name(), kind)
-	case kind == admm.Release && has&hasPayload == 0:
-		return fmt.Errorf("vector: found neither vector nor grid, wanted one of them in a frame of kind %s", kind)
-	case has&hasPayload == hasPayload:
-		return errors.New("vector: found both vector and grid, wanted only one of them")
-	}
-	numbers := []limits{{"round", int64(f.Round), 0, maxRound}}
-	if f.Held != nil {
-		numbers = append(numbers, limits{"held", int64(*f.Held), 0, maxRound})
-	}
-	if f.Device != nil {
-		numbers = append(numbers, limits{"incarnation", int64(*f.Device), 0, signed.MaxIncarnation})
-	}
-	return cmp.Or(checkLimits(numbers), f.checkSigned())
-}
-
-func (f *frame) has() (set fields) {
-	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
-		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0} {
-		if there {
-			set |= 1 << i
-		}
-	}
-	return set
-}
-
-// checkSigned returns an error if a signed field, or all of them together, are too long.
-func (f *frame) checkSigned() error {
-	for _, l := range [...]struct {
+	for _, x := range [...]struct {
+		key     int
 		name    string
-		n, most int // length and greatest length, in bytes
+		there   bool
+		n, most uint64 // the number and its maximum, or those of the bytes of a signed field
+		unit    string
 	}{
-		{"own", len(f.Own), maxField}, {"proof", len(f.Proof), maxField}, {"other", len(f.Other), maxOther},
-		{"countersign", len(f.Countersign), maxField},
+		{4, "resent", f.Resent, 0, 0, ""},
+		{5, "vector", len(f.Vector) > 0, 0, 0, ""},
+		{6, "grid", len(f.Grid) > 0, 0, 0, ""},
+		{7, "held", f.Held != nil, valueOf(f.Held), maxRound, ""},
+		{8, "incarnation", f.Device != nil, valueOf(f.Device), signed.MaxIncarnation, ""},
+		{9, "own", len(f.Own) > 0, uint64(len(f.Own)), maxField, " bytes"},
+		{10, "proof", len(f.Proof) > 0, uint64(len(f.Proof)), maxField, " bytes"},
+		{11, "other", len(f.Other) > 0, uint64(len(f.Other)), uint64(maxOther), " bytes"},
+		{12, "countersign", len(f.Countersign) > 0, uint64(len(f.Countersign)), maxField, " bytes"},
 	} {
-		if l.n > l.most {
-			return fmt.Errorf("%s: found %d bytes, wanted at most %d", l.name, l.n, l.most)
+		must, may := rules[kind].must.has(x.key), rules[kind].may.has(x.key)
+		switch {
+		case x.there && !must && !may:
+			return fmt.Errorf("%s: found in a frame of kind %s, wanted the field absent", x.name, kind)
+		case must && !x.there:
+			return fmt.Errorf("%s: not found, wanted in every frame of kind %s", x.name, kind)
+		case x.n > x.most:
+			return fmt.Errorf("%s: found %d%s, wanted at most %d", x.name, x.n, x.unit, x.most)
 		}
+	}
+	if kind == admm.Release && (len(f.Vector) > 0) == (len(f.Grid) > 0) {
+		return fmt.Errorf("vector: found %d bytes, and grid %d, wanted exactly one of the two fields", len(f.Vector), len(f.Grid))
 	}
 	if total := len(f.Own) + len(f.Proof) + len(f.Other) + len(f.Countersign); total > maxSigned {
 		return fmt.Errorf("fields own, proof, other and countersign: found %d bytes in total, wanted at most %d", total, maxSigned)
 	}
 	return nil
+}
+
+// valueOf returns the number of an optional field, or 0 if the field is absent.
+func valueOf(n *uint64) uint64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 // Codec encodes and decodes the frames of one run, all of one dimension, and holds the compression's work space. One
@@ -204,14 +182,12 @@ func (c *Codec) fill(f *frame, m *admm.Message) error {
 	switch {
 	case !sent(uint64(m.Kind)):
 		return fmt.Errorf("kind: found %d, wanted a known kind", m.Kind)
-	case m.Kind == admm.ProbeReply && m.Resent:
-		return fmt.Errorf("resent: found in a frame of kind %s, wanted the field absent", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
 		return fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
 	case len(m.Grid) != 0 && len(m.Grid) != c.dim:
 		return fmt.Errorf("grid: found %d coordinates, wanted %d", len(m.Grid), c.dim)
 	}
-	if err := checkFinite("vector", m.Vector); err != nil {
+	if err := checkFinite(m.Vector); err != nil {
 		return err
 	}
 	*f = frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent, statements: statements(m.Signed)}
@@ -219,13 +195,11 @@ func (c *Codec) fill(f *frame, m *admm.Message) error {
 		f.Kind, f.Resent = uint64(admm.Probe), true
 	}
 	must := rules[m.Kind].must
-	if m.Held != 0 || must&hasHeld != 0 {
-		f.Held = new(uint64)
-		*f.Held = uint64(m.Held)
+	if held := uint64(m.Held); held != 0 || must.has(7) {
+		f.Held = &held
 	}
-	if m.Incarnation != 0 || must&hasDevice != 0 {
-		f.Device = new(uint64)
-		*f.Device = m.Incarnation
+	if m.Incarnation != 0 || must.has(8) {
+		f.Device = &m.Incarnation
 	}
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
 	return nil
@@ -262,20 +236,14 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 	if err := f.check(kind); err != nil {
 		return err
 	}
-	*m = admm.Message{Kind: kind, Round: int(f.Round), Resent: f.Resent && kind != admm.ProbeReply,
-		Vector: m.Vector[:0], Grid: m.Grid[:0], Signed: admm.Signed(f.statements)}
-	if f.Held != nil {
-		m.Held = int(*f.Held)
-	}
-	if f.Device != nil {
-		m.Incarnation = *f.Device
-	}
+	*m = admm.Message{Kind: kind, Round: int(f.Round), Resent: f.Resent && kind != admm.ProbeReply, Held: int(valueOf(f.Held)),
+		Incarnation: valueOf(f.Device), Vector: m.Vector[:0], Grid: m.Grid[:0], Signed: admm.Signed(f.statements)}
 	if len(f.Vector) > 0 {
 		m.Vector = sized(m.Vector, c.dim)
 		if err := c.dec.planes(m.Vector, f.Vector); err != nil {
 			return fmt.Errorf("vector: %w", err)
 		}
-		return checkFinite("vector", m.Vector)
+		return checkFinite(m.Vector)
 	}
 	if len(f.Grid) > 0 {
 		m.Grid = sized(m.Grid, c.dim)

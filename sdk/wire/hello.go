@@ -22,16 +22,16 @@ const MaxName = 64
 // version of the frames. All versions encode it the same way, so that nodes can report a version mismatch. A hello
 // proves nothing about its sender; the transport authenticates the sender.
 type Hello struct {
-	Run   string   // id of the run: 1 to 64 bytes of UTF-8
-	Fleet [32]byte // SHA-256 of the fleet file's canonical form
-	From  string   // name of the sender: 1 to 64 bytes of UTF-8
-	To    string   // name of the receiver, 1 to 64 bytes of UTF-8
-	Codec uint32   // version of the sender's protocol, at least 1; this package sends Protocol
+	Codec uint32   `cbor:"1,keyasint"` // version of the sender's protocol, at least 1; this package sends Protocol
+	Run   string   `cbor:"2,keyasint"` // id of the run: 1 to 64 bytes of UTF-8
+	Fleet [32]byte `cbor:"3,keyasint"` // SHA-256 of the fleet file's canonical form
+	From  string   `cbor:"4,keyasint"` // name of the sender: 1 to 64 bytes of UTF-8
+	To    string   `cbor:"5,keyasint"` // name of the receiver, 1 to 64 bytes of UTF-8
 
 	// Sections lists the sections of the fleet file with their hashes, so that Check can name the sections that differ.
 	// It has up to maxSections entries, in the same order for all members. A section that the file lacks has a Sum of
 	// zeros, or is omitted at the end.
-	Sections []Section
+	Sections []Section `cbor:"-"`
 }
 
 // Section is a part of the fleet file.
@@ -41,12 +41,8 @@ type Section struct {
 }
 
 type hello struct {
-	Codec    uint32 `cbor:"1,keyasint"`
-	Run      string `cbor:"2,keyasint"`
-	Fleet    []byte `cbor:"3,keyasint"`
-	From     string `cbor:"4,keyasint"`
-	To       string `cbor:"5,keyasint"`
-	Sections []byte `cbor:"6,keyasint,omitempty"`
+	*Hello
+	Sums []byte `cbor:"6,keyasint,omitempty"` // of all sections
 }
 
 // EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names each field that is out of range.
@@ -54,9 +50,9 @@ func EncodeHello(h Hello) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, fmt.Errorf("wire: hello: %w", err)
 	}
-	e := hello{Codec: h.Codec, Run: h.Run, Fleet: h.Fleet[:], From: h.From, To: h.To}
+	e := hello{Hello: &h}
 	for _, s := range h.Sections {
-		e.Sections = append(e.Sections, s.Sum[:]...)
+		e.Sums = append(e.Sums, s.Sum[:]...)
 	}
 	return appendItem(nil, &e)
 }
@@ -84,33 +80,26 @@ func checkName(field, s string) error {
 
 // DecodeHello decodes a hello as strictly as [Codec.Decode] decodes a frame, and keeps no reference to b. [Hello.Check]
 // compares the decoded hello with the expected hello.
-func DecodeHello(b []byte) (Hello, error) {
-	h, err := decodeHello(b)
+func DecodeHello(b []byte) (h Hello, err error) {
+	e := hello{Hello: &h}
+	if len(b) > maxHello {
+		err = fmt.Errorf("found %d bytes, wanted at most %d", len(b), maxHello)
+	} else {
+		err = decodeItem(b, &e)
+	}
+	if n := len(e.Sums); err == nil && n%4 != 0 {
+		err = fmt.Errorf("sections: found %d bytes, wanted a multiple of 4", n)
+	}
+	if err == nil {
+		for sum := range slices.Chunk(e.Sums, 4) {
+			h.Sections = append(h.Sections, Section{Sum: [4]byte(sum)})
+		}
+		err = h.check()
+	}
 	if err != nil {
 		return Hello{}, fmt.Errorf("wire: hello: %w", err)
 	}
 	return h, nil
-}
-
-func decodeHello(b []byte) (h Hello, err error) {
-	if len(b) > maxHello {
-		return h, fmt.Errorf("found %d bytes, wanted at most %d", len(b), maxHello)
-	}
-	var e hello
-	if err := decodeItem(b, &e); err != nil {
-		return h, err
-	}
-	switch {
-	case len(e.Fleet) != len(h.Fleet):
-		return h, fmt.Errorf("fleet: found %d bytes, wanted %d", len(e.Fleet), len(h.Fleet))
-	case len(e.Sections)%4 != 0:
-		return h, fmt.Errorf("sections: found %d bytes, wanted a multiple of 4", len(e.Sections))
-	}
-	h = Hello{Run: e.Run, Fleet: [32]byte(e.Fleet), From: e.From, To: e.To, Codec: e.Codec}
-	for sum := range slices.Chunk(e.Sections, 4) {
-		h.Sections = append(h.Sections, Section{Sum: [4]byte(sum)})
-	}
-	return h, h.check()
 }
 
 // Check compares a received hello with the expected hello. The error lists every differing field with both values. A
@@ -149,14 +138,8 @@ func (h Hello) differing(want Hello) string {
 	var names []string
 	for i := range max(len(found), len(wanted)) {
 		if s := at(wanted, i); at(found, i).Sum != s.Sum {
-			names = append(names, cmp.Or(s.Name, fmt.Sprintf("section %d", i+1)))
+			names = append(names, cmp.Or(s.Name, fmt.Sprintf("section %d", i+1))+" differs")
 		}
 	}
-	switch len(names) {
-	case 0:
-		return ": no section differs"
-	case 1:
-		return ": " + names[0] + " differs"
-	}
-	return ": " + strings.Join(names, ", ") + " differ"
+	return ": " + cmp.Or(strings.Join(names, ", "), "no section differs")
 }

@@ -52,33 +52,51 @@ func decodeItem(b []byte, v any) error {
 		return err
 	}
 	if !bytes.Equal(again, b) {
-		return errors.New("found a null or empty field, an item head that is not in its shortest form, or keys that " +
-			"are missing or out of order; wanted deterministic CBOR")
+		return errors.New("found a null or empty field, a hash of another length, an item head that is not in its shortest " +
+			"form, or keys that are missing or out of order; wanted deterministic CBOR")
 	}
 	return nil
 }
 
 // floats and integers encode vectors as byte strings of little-endian numbers.
 type (
-	floats   = numbers[float32]
-	integers = numbers[int32]
+	floats   []float32
+	integers []int32
 )
 
-type numbers[T float32 | int32] []T
+// MarshalBinary returns four bytes for each number of v.
+func (v floats) MarshalBinary() ([]byte, error) { return join(v, math.Float32bits), nil }
+
+// UnmarshalBinary parses the output of MarshalBinary. For empty input, v becomes nil.
+func (v *floats) UnmarshalBinary(b []byte) error { return split(b, v, math.Float32frombits) }
 
 // MarshalBinary returns four bytes for each number of v.
-func (v numbers[T]) MarshalBinary() ([]byte, error) {
-	return binary.Append(make([]byte, 0, 4*len(v)), binary.LittleEndian, []T(v))
+func (v integers) MarshalBinary() ([]byte, error) {
+	return join(v, func(n int32) uint32 { return uint32(n) }), nil
 }
 
 // UnmarshalBinary parses the output of MarshalBinary. For empty input, v becomes nil.
-func (v *numbers[T]) UnmarshalBinary(b []byte) error {
+func (v *integers) UnmarshalBinary(b []byte) error {
+	return split(b, v, func(bits uint32) int32 { return int32(bits) })
+}
+
+func join[T any](v []T, bits func(T) uint32) []byte {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, bits(x))
+	}
+	return b
+}
+
+func split[S ~[]T, T any](b []byte, v *S, number func(bits uint32) T) error {
 	if len(b)%4 != 0 {
 		return fmt.Errorf("found %d bytes, wanted a multiple of 4", len(b))
 	}
 	*v = sized(*v, len(b)/4)
-	_, err := binary.Decode(b, binary.LittleEndian, []T(*v))
-	return err
+	for i := range *v {
+		(*v)[i] = number(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return nil
 }
 
 // wide is a number that always takes eight bytes.
@@ -109,11 +127,11 @@ func sized[S ~[]T, T any](v S, n int) S {
 	return v[:n]
 }
 
-// checkFinite returns an error for the first coordinate that is not finite.
-func checkFinite(name string, v []float32) error {
+// checkFinite returns an error for the first coordinate of a vector that is not finite.
+func checkFinite(v []float32) error {
 	for i, x := range v {
 		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
-			return fmt.Errorf("%s: found %v at coordinate %d, wanted a finite number", name, x, i)
+			return fmt.Errorf("vector: found %v at coordinate %d, wanted a finite number", x, i)
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -100,12 +99,12 @@ var malformedFrames = []struct {
 	{"kind 5", pairs(1, 1, 2, 5, 3, 0, 7, 0, 8, 0), "kind: found 5, wanted a known kind"}, // a probe reply is a probe
 	{"kind 257", pairs(1, 1, 2, 257, 3, 0), "kind: found 257, wanted a known kind"},       // 1 in the lowest byte
 	{"probe of an incarnation too high", pairs(1, 1, 2, 3, 3, 0, 7, 0, 8, uint64(1<<48)),
-		"incarnation: found 281474976710656, wanted 0..281474976710655"},
-	{"probe of the highest incarnation", pairs(1, 1, 2, 3, 3, 0, 7, 0, 8, uint64(math.MaxUint64)), "incarnation: found -1, wanted"},
+		"incarnation: found 281474976710656, wanted at most 281474976710655"},
+	{"probe of the highest incarnation", pairs(1, 1, 2, 3, 3, 0, 7, 0, 8, uint64(math.MaxUint64)), "incarnation: found 18446744073709551615, wanted at most"},
 	{"kind text", pairs(1, 1, 2, "done", 3, 0), "cbor: cannot unmarshal UTF-8 text string into Go struct field wire.frame.2 of type uint64"},
 	{"round negative", pairs(1, 1, 2, 1, 3, -1), "cbor: cannot unmarshal negative integer into Go struct field wire.frame.3 of type uint64"},
 	{"round too high", pairs(1, 1, 2, 1, 3, uint32(1<<31)), "round: found 2147483648, wanted"},
-	{"round absurd", pairs(1, 1, 2, 1, 3, uint64(math.MaxUint64)), "round: found -1, wanted 0..2147483647"},
+	{"round absurd", pairs(1, 1, 2, 1, 3, uint64(math.MaxUint64)), "round: found 18446744073709551615, wanted at most 2147483647"},
 	{"resent false", pairs(1, 1, 2, 1, 3, 0, 4, false), "wanted deterministic CBOR"},
 	{"resent null", pairs(1, 1, 2, 1, 3, 0, 4, nil), "wanted deterministic CBOR"},
 	{"vector short", pairs(1, 1, 2, 2, 3, 0, 5, vector(1)),
@@ -119,7 +118,7 @@ var malformedFrames = []struct {
 	{"grid long", pairs(1, 1, 2, 2, 3, 0, 6, grid(1, 2, 3)), "grid: found 4 bytes after the last block, wanted none"},
 	{"grid of 1 GiB", pairs(1, 1, 2, 2, 3, 0, 6, raw{0x5a, 0x40, 0, 0, 0, 0, 0}), "unexpected EOF"},
 	{"grid empty", pairs(1, 1, 2, 2, 3, 0, 6, []byte{}), "wanted deterministic CBOR"},
-	{"held too high", pairs(1, 1, 2, 3, 3, 0, 7, uint32(1<<31), 8, 0), "held: found 2147483648, wanted 0..2147483647"},
+	{"held too high", pairs(1, 1, 2, 3, 3, 0, 7, uint32(1<<31), 8, 0), "held: found 2147483648, wanted at most 2147483647"},
 	{"too long", append(pairs(1, 1, 2, 1, 3, 0), make([]byte, 9200)...),
 		"found 9207 bytes, wanted at most 2209 for dimension 2"},
 	{"other order", pairs(1, 1, 3, 0, 2, 1), "wanted deterministic CBOR"},
@@ -217,14 +216,14 @@ func TestFieldsOfKinds(t *testing.T) {
 			case slices.Contains(kind.must, f.key):
 				want := fmt.Sprintf("%s: not found, wanted in every frame of kind %s", f.name, kind.kind)
 				if payload {
-					want = fmt.Sprintf("vector: found neither vector nor grid, wanted one of them in a frame of kind %s", kind.kind)
+					want = "vector: found 0 bytes, and grid 0, wanted exactly one of the two fields"
 				}
 				without := slices.DeleteFunc(slices.Clone(kind.must), func(k int) bool { return k == f.key })
 				try(without, want, f.key == 7 || f.key == 8) // every message has these two fields, even as 0
 			case slices.Contains(kind.may, f.key):
 				try(with, "", false)
 			case payload:
-				try(with, "vector: found both vector and grid, wanted only one of them", false)
+				try(with, "wanted exactly one of the two fields", false)
 			default:
 				try(with, fmt.Sprintf("%s: found in a frame of kind %s, wanted the field absent", f.name, kind.kind), false)
 			}
@@ -250,25 +249,6 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 				t.Errorf("%d of %d bytes were accepted as a frame", n, len(frame))
 			}
 		}
-	}
-}
-
-// TestCodecSurvivesFaults checks that, after a rejected frame, a codec decodes and encodes the next frame correctly.
-func TestCodecSurvivesFaults(t *testing.T) {
-	const dim = 1000
-	c, f := newCodec(t, dim), &admm.Message{Kind: admm.Release, Vector: normals(dim, 1)}
-	frame := mustAppend(t, c, f)
-	var got admm.Message
-	for at := 0; at < len(frame); at += 5 {
-		bad := slices.Clone(frame)
-		bad[at] ^= 0x5a
-		_ = c.Decode(bad, &got) // a frame with a flipped bit of a mantissa is valid; after most other changes it is not
-		if err := c.Decode(frame, &got); err != nil || !sameFrame(&got, f) {
-			t.Fatalf("after a fault at byte %d: %v", at, err)
-		}
-	}
-	if !bytes.Equal(mustAppend(t, c, f), frame) {
-		t.Error("another encoding after faults")
 	}
 }
 

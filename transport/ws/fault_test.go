@@ -2,7 +2,6 @@ package ws
 
 import (
 	"bytes"
-	"encoding/binary"
 	"strings"
 	"testing"
 	"time"
@@ -53,80 +52,19 @@ func TestBrokenFrameIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestTruncatedMessageIsNoFrame checks that a node does not deliver an incomplete message if the connection ends
-// between two websocket frames of that message. In this case the library reports a regular end of the message.
-func TestTruncatedMessageIsNoFrame(t *testing.T) {
-	const announced = 1000
-	b := start(t, "b", nil, peerOf("a"))
-	for _, c := range []struct {
-		name   string
-		body   int // bytes in the first fragment
-		length int // bytes that the header of the message announces
-	}{
-		{"inside a fragment", 100, 200},
-		{"between fragments", 100, 100},
-		{"before the header is complete", -2, -2},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := settledRaw(t, b, "a")
-			h := putHeader(kindFrame, announced)
-			payload := append(h[:], make([]byte, announced)...)[:headerLen+c.body]
-			// This is the first binary fragment of a longer message (RFC 6455, section 5.2), masked with zeros.
-			wire := []byte{0x02, 0x80 | 126}
-			wire = binary.BigEndian.AppendUint16(wire, uint16(headerLen+c.length))
-			wire = append(append(wire, 0, 0, 0, 0), payload...)
-			if _, err := r.tls.Write(wire); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.tls.Close(); err != nil { // TLS ends regularly
-				t.Fatal(err)
-			}
-			b.log.await(t, "disconnected", "message cut short")
-
-			again := settledRaw(t, b, "a")
-			again.put(t, kindFrame, 5, []byte("whole"))
-			b.expect(t, "a", []byte("whole"))
-		})
-	}
-}
-
 // TestProtocolFaults checks that if a peer violates the protocol, the connection ends and both ends report the reason.
+// TestMalformedMessages has all other violations.
 func TestProtocolFaults(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		do   func(t *testing.T, r *raw)
-		want string
-	}{
-		{"unknown kind", func(t *testing.T, r *raw) { r.put(t, 'x', 0, nil) }, `unknown kind 'x'`},
-		{"frame too long", func(t *testing.T, r *raw) { r.put(t, kindFrame, 101, make([]byte, 101)) },
-			"the number in the header is 101, want at most 100"},
-		{"second hello", func(t *testing.T, r *raw) { r.put(t, kindHello, 0, nil) }, "received a second hello"},
-		{"more than announced", func(t *testing.T, r *raw) { r.put(t, kindFrame, 3, []byte("four")) },
-			"longer than the announced 3 bytes"},
-		{"credit with a body", func(t *testing.T, r *raw) { r.put(t, kindCredit, 3, []byte("x")) },
-			"longer than the announced 0 bytes"},
-		{"too many frames", func(t *testing.T, r *raw) {
-			for range window + 1 {
-				r.put(t, kindFrame, 0, nil)
-			}
-		}, "more frames than the 4"},
-		{"text", func(t *testing.T, r *raw) {
-			// This is an empty text message (RFC 6455, section 5.2), masked with zeros.
-			if _, err := r.tls.Write([]byte{0x81, 0x80, 0, 0, 0, 0}); err != nil {
-				t.Fatal(err)
-			}
-		}, "found a websocket frame of type 0x1, want 0x2"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := start(t, "b", func(c *Config) { c.MaxFrame = 100 }, peerOf("a"))
-			r := settledRaw(t, b, "a")
-			c.do(t, r)
-			if err := r.farewell(); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the peer is told %v, want %q", err, c.want)
-			}
-			b.log.await(t, "disconnected", c.want)
-		})
+	b := start(t, "b", nil, peerOf("a"))
+	r := settledRaw(t, b, "a")
+	for range window + 1 {
+		r.put(t, kindFrame, 0, nil)
 	}
+	const want = "more frames than the 4"
+	if err := r.farewell(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the peer is told %v, want %q", err, want)
+	}
+	b.log.await(t, "disconnected", want)
 }
 
 func TestFirstMessageMustBeHello(t *testing.T) {
@@ -143,29 +81,31 @@ func TestFirstMessageMustBeHello(t *testing.T) {
 }
 
 // TestNewerConnectionReplacesOlder checks that a peer that lost its connection can connect again even if this node
-// still has the old connection.
+// still has the old connection, as after a power failure, whichever of the two names sorts first.
 func TestNewerConnectionReplacesOlder(t *testing.T) {
-	b := start(t, "b", nil, peerOf("a"))
-	old := settledRaw(t, b, "a")
-	old.put(t, kindFrame, 3, []byte("old"))
-	old.put(t, kindCredit, 0, nil)
-	again := settledRaw(t, b, "a")
-	if err := old.farewell(); err == nil {
-		t.Error("the old connection is still open")
-	}
-	b.log.await(t, "disconnected", errReplaced.Error())
-	again.put(t, kindFrame, 3, []byte("new"))
-	b.send(t, "a", []byte("answer"))
-	if _, body := again.get(t, kindFrame); string(body) != "answer" {
-		t.Errorf("the new connection got %q", body)
-	}
-	// The frame on the old connection may be lost, but the frame on the new connection must arrive.
-	from, frame, err := b.Recv(patient(t))
-	if err == nil && string(frame) == "old" {
-		from, frame, err = b.Recv(patient(t))
-	}
-	if err != nil || from != "a" || string(frame) != "new" {
-		t.Errorf("received %q from %q, error %v", frame, from, err)
+	for _, names := range [][2]string{{"b", "a"}, {"a", "b"}} {
+		stays, peer := start(t, names[0], nil, peerOf(names[1])), names[1]
+		old := settledRaw(t, stays, peer)
+		old.put(t, kindFrame, 3, []byte("old"))
+		old.put(t, kindCredit, 0, nil)
+		again := settledRaw(t, stays, peer)
+		if err := old.farewell(); err == nil {
+			t.Error("the old connection is still open")
+		}
+		stays.log.await(t, "disconnected", errReplaced.Error())
+		again.put(t, kindFrame, 3, []byte("new"))
+		stays.send(t, peer, []byte("answer"))
+		if _, body := again.get(t, kindFrame); string(body) != "answer" {
+			t.Errorf("the new connection got %q", body)
+		}
+		// The frame on the old connection may be lost, but the frame on the new connection must arrive.
+		from, frame, err := stays.Recv(patient(t))
+		if err == nil && string(frame) == "old" {
+			from, frame, err = stays.Recv(patient(t))
+		}
+		if err != nil || from != peer || string(frame) != "new" {
+			t.Errorf("received %q from %q, error %v", frame, from, err)
+		}
 	}
 }
 

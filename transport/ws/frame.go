@@ -1,12 +1,14 @@
 package ws
 
 import (
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,36 +66,39 @@ func (c *conn) appendFrame(b []byte, op byte, last bool, head, body []byte) []by
 	if last {
 		op |= fin
 	}
-	mask := byte(0)
+	bit := byte(0)
 	if c.dialed != "" {
-		mask = masked
+		bit = masked
 	}
 	if n := len(head) + len(body); n < 126 {
-		b = append(b, op, mask|byte(n))
+		b = append(b, op, bit|byte(n))
 	} else {
-		b = append(b, op, mask|126, byte(n>>8), byte(n))
+		b = append(b, op, bit|126, byte(n>>8), byte(n))
 	}
-	if mask == 0 {
+	if bit == 0 {
 		return append(append(b, head...), body...)
 	}
 	key := rand.Uint32()
 	b = binary.LittleEndian.AppendUint32(b, key)
-	at := len(b)
-	b = append(append(b, head...), body...)
-	maskPayload(b[at:], key)
+	for _, part := range [][]byte{head, body} {
+		at := len(b)
+		b = slices.Grow(b, len(part))[:at+len(part)]
+		key = mask(b[at:], part, key)
+	}
 	return b
 }
 
-// maskPayload masks or unmasks b. It returns the key for the bytes that follow.
-func maskPayload(b []byte, key uint32) uint32 {
-	for wide := uint64(key)<<32 | uint64(key); len(b) >= 8; b = b[8:] {
-		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)^wide)
+// mask writes src to dst, masked or unmasked. It returns the key for the bytes that follow. The slices must be equal or
+// not overlap.
+func mask(dst, src []byte, key uint32) uint32 {
+	var pattern [1024]byte // the key, again and again
+	for i := 0; i < min(len(src), len(pattern)); i += 4 {
+		binary.LittleEndian.PutUint32(pattern[i:], key)
 	}
-	for i := range b {
-		b[i] ^= byte(key)
-		key = bits.RotateLeft32(key, -8)
+	for i := 0; i < len(src); {
+		i += subtle.XORBytes(dst[i:], src[i:], pattern[:])
 	}
-	return key
+	return bits.RotateLeft32(key, -8*(len(src)%4))
 }
 
 // nextFragment reads the header of the next websocket frame with data, whose opcode must be want. It answers the control
@@ -185,7 +190,7 @@ func (c *conn) readPayload(b []byte) (n int, err error) {
 		piece := b[n:][:min(uint64(len(b)-n), c.left)]
 		got, err = io.ReadFull(c.br, piece)
 		if c.dialed == "" {
-			c.mask = maskPayload(piece[:got], c.mask)
+			c.mask = mask(piece[:got], piece[:got], c.mask)
 		}
 		n += got
 		c.left -= uint64(got)

@@ -196,26 +196,29 @@ func (n node) expect(t *testing.T, from string, frame []byte) {
 	}
 }
 
+// goroutinesOf returns the stacks of all goroutines of transports.
+func goroutinesOf() (all []string) {
+	buf := make([]byte, 4<<20)
+	for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(g, "ws.(*Transport)") || strings.Contains(g, "ws.(*session)") || strings.Contains(g, "nhooyr.io/websocket") {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
 // noGoroutines checks that no goroutine of a transport is left. It retries because, although Close waits for all
 // goroutines, a goroutine still exists for a moment after its last statement.
 func noGoroutines(t *testing.T) {
 	t.Helper()
-	buf := make([]byte, 1<<20)
-	var left string
+	var left []string
 	for range 200 {
-		left = ""
-		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if strings.Contains(g, "ws.(*Transport)") || strings.Contains(g, "ws.(*session)") ||
-				strings.Contains(g, "nhooyr.io/websocket") {
-				left += g + "\n\n"
-			}
-		}
-		if left == "" {
+		if left = goroutinesOf(); len(left) == 0 {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Errorf("goroutines left:\n%s", left)
+	t.Errorf("goroutines left:\n%s", strings.Join(left, "\n\n"))
 }
 
 // raw is a test's end of a connection to a node. It can send data that a correct peer would not send.
@@ -317,63 +320,36 @@ type relay struct {
 
 func newRelay(t *testing.T, to node) *relay {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &relay{addr: fmt.Sprintf("wss://%s/", l.Addr())}
-	var wg sync.WaitGroup
-	t.Cleanup(func() {
-		l.Close()
-		r.cut()
-		wg.Wait()
+	r := &relay{}
+	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
+		in.(*net.TCPConn).SetReadBuffer(64 << 10) // small, so that what a dialer has sent is soon forwarded
+		r.mu.Lock()
+		r.conns = append(r.conns, in)
+		r.mu.Unlock()
+		far, err = net.Dial("tcp", to.listener.Addr().String())
+		return &breaking{Conn: in, relay: r}, far, err
 	})
-	wg.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to.listener.Addr().String())
-			if err != nil {
-				in.Close()
-				continue
-			}
-			in.(*net.TCPConn).SetReadBuffer(64 << 10) // small, so that what a dialer has sent is soon forwarded
-			r.mu.Lock()
-			r.conns = append(r.conns, in, out)
-			r.mu.Unlock()
-			wg.Go(func() { r.pump(out, in, true) })
-			wg.Go(func() { r.pump(in, out, false) })
-		}
-	})
+	r.addr = fmt.Sprintf("wss://%s/", at)
 	return r
 }
 
-func (r *relay) pump(dst, src net.Conn, toNode bool) {
-	defer dst.Close()
-	defer src.Close()
-	buf := make([]byte, 32<<10)
-	total := 0
-	for {
-		n, err := src.Read(buf)
-		if err != nil {
-			return
-		}
-		total += n
-		r.mu.Lock()
-		cut := toNode && r.cuts > 0 && total > cutAfter
-		if cut {
-			r.cuts--
-		}
-		r.mu.Unlock()
-		if cut {
-			return
-		}
-		if _, err := dst.Write(buf[:n]); err != nil {
-			return
-		}
+// breaking is the near end of a relayed connection.
+type breaking struct {
+	net.Conn
+	relay *relay
+	total int
+}
+
+func (c *breaking) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.total += n
+	c.relay.mu.Lock()
+	defer c.relay.mu.Unlock()
+	if c.relay.cuts > 0 && c.total > cutAfter {
+		c.relay.cuts--
+		return 0, net.ErrClosed
 	}
+	return n, err
 }
 
 func (r *relay) cut() {

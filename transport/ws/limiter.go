@@ -41,27 +41,27 @@ type handshakeLimiter struct {
 // caller is a connection that this node accepted. The limiter's mutex guards all fields except conn.
 type caller struct {
 	conn    net.Conn
-	source  netip.Prefix
+	source  netip.Addr
 	met     bool  // a peer has connected from the source before
 	begun   bool  // the caller's handshake has begun
 	peer    *peer // the peer that the caller proved to be; nil for a stranger
 	crowded bool  // the limiter closed the caller because there were too many
 }
 
-// sourceOf returns the network that the limiter treats as one source: a single IPv4 address, or an IPv6 /64 network. It
-// is invalid for an invalid address.
-func sourceOf(ip netip.Addr) netip.Prefix {
+// sourceOf returns what the limiter treats as one source: an IPv4 address, or the first address of an IPv6 /64 network.
+// It is invalid for an invalid address.
+func sourceOf(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap()
-	source, _ := ip.Prefix(min(64, ip.BitLen()))
-	return source
+	network, _ := ip.Prefix(min(64, ip.BitLen()))
+	return network.Addr()
 }
 
-func remoteSource(conn net.Conn) netip.Prefix {
-	at, _ := netip.ParseAddrPort(conn.RemoteAddr().String())
-	return sourceOf(at.Addr())
+func remoteSource(conn net.Conn) netip.Addr {
+	at, _ := conn.RemoteAddr().(*net.TCPAddr)
+	return sourceOf(at.AddrPort().Addr())
 }
 
-func (d *handshakeLimiter) enter(conn net.Conn, from netip.Prefix, met bool) *caller {
+func (d *handshakeLimiter) enter(conn net.Conn, from netip.Addr, met bool) *caller {
 	c := &caller{conn: conn, source: from, met: met}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,7 +74,7 @@ func (d *handshakeLimiter) enter(conn net.Conn, from netip.Prefix, met bool) *ca
 // another caller in it.
 func (d *handshakeLimiter) makeRoom(newest *caller) {
 	var total int
-	count := make(map[netip.Prefix]int)
+	count := make(map[netip.Addr]int)
 	for _, c := range d.pending[nil] {
 		count[c.source]++
 		if c.begun == newest.begun {

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -18,110 +19,95 @@ import (
 	"time"
 )
 
-// slowLine starts a proxy that forwards connections to a node and delays data in each direction. It returns the proxy's
-// address.
+// slowLine starts a proxy that forwards connections to a node and delays what it reads from each end. It returns the
+// proxy's address.
 func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	t.Cleanup(func() { cancel(); l.Close(); wg.Wait() })
-	type piece struct {
-		due  time.Time
-		data []byte
-	}
-	carry := func(src net.Conn, to <-chan net.Conn) {
-		pieces := make(chan piece, 1000)
-		wg.Go(func() {
-			dst, ok := <-to
-			for p := range pieces {
-				if ok {
-					time.Sleep(time.Until(p.due))
-					dst.Write(p.data) // a write error recurs in the other direction
-				}
-			}
-			if ok {
-				dst.Close()
-			}
-		})
-		defer close(pieces)
-		for {
-			buf := make([]byte, 16<<10)
-			n, err := src.Read(buf)
-			if err != nil {
-				return
-			}
-			pieces <- piece{time.Now().Add(delay), buf[:n]}
-		}
-	}
-	wg.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() {
-				there, here := make(chan net.Conn, 1), make(chan net.Conn, 1)
-				defer close(there)
-				wg.Go(func() { carry(in, there) })
-				time.Sleep(3 * delay) // three one-way delays of the TCP handshake; its last packet arrives with the first byte
-				out, err := net.Dial("tcp", to.listener.Addr().String())
-				if err != nil {
-					in.Close()
-					return
-				}
-				defer context.AfterFunc(ctx, func() { in.Close(); out.Close() })()
-				there <- out
-				here <- in
-				carry(out, here)
-			})
-		}
+	return forward(t, func(in net.Conn) (near, far net.Conn, err error) {
+		time.Sleep(3 * delay) // three one-way delays of the TCP handshake; its last packet arrives with the first byte
+		far, err = net.Dial("tcp", to.listener.Addr().String())
+		return late{in, delay}, late{far, delay}, err
 	})
-	return l.Addr().String()
 }
 
-// flood opens bare TCP connections from the given loopback address to a node, at the given rate per second, until stop
-// is called. On each connection it sends the bytes in the parameter "say". The function stop returns the number of
-// connections made.
-func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func() (made int64)) {
+// late is a connection that returns each piece of data only after a delay.
+type late struct {
+	net.Conn
+	delay time.Duration
+}
+
+func (c late) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	time.Sleep(c.delay)
+	return n, err
+}
+
+// callers are strangers, or a neighbor that misbehaves, who call a node again and again.
+type callers struct {
+	name, from string           // from is their loopback address
+	rate       int              // calls a second
+	call       func(c net.Conn) // what a caller does; nil: nothing
+	token      bool             // the neighbor that calls meanwhile has a token
+	long       bool             // only with SPADE_LONG
+}
+
+// flood makes the calls from four goroutines until stop is called, which returns their number. The newest connections stay
+// open.
+func (c callers) flood(t *testing.T, to node) (stop func() (made int64)) {
 	t.Helper()
+	const crowd = 4
 	var made atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
-	over := make(chan struct{})
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	go func() {
-		defer close(over)
-		var conns []net.Conn
-		defer func() {
-			for _, c := range conns {
-				c.Close()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}}
+	var all sync.WaitGroup
+	for range crowd {
+		all.Go(func() {
+			var conns []net.Conn
+			defer func() {
+				for _, c := range conns {
+					c.Close()
+				}
+			}()
+			for start, n := time.Now(), 0; ctx.Err() == nil; n++ {
+				time.Sleep(time.Until(start.Add(time.Duration(n*crowd) * time.Second / time.Duration(c.rate))))
+				conn, err := dialer.DialContext(ctx, "tcp", to.listener.Addr().String())
+				if err != nil {
+					continue
+				}
+				conn.(*net.TCPConn).SetLinger(0) // reset on close, otherwise the machine runs out of ports
+				conn.SetDeadline(time.Now().Add(patience))
+				if c.call != nil {
+					c.call(conn)
+				}
+				made.Add(1)
+				if conns = append(conns, conn); len(conns) > 2*handshakeLimit/crowd {
+					conns[0].Close()
+					conns = conns[1:]
+				}
 			}
-		}()
-		for start := time.Now(); ctx.Err() == nil; {
-			if due := int64(time.Since(start).Seconds() * float64(rate)); made.Load() >= due {
-				time.Sleep(time.Millisecond)
-				continue
-			}
-			c, err := dialer.DialContext(ctx, "tcp", to.listener.Addr().String())
-			if err != nil {
-				continue
-			}
-			c.(*net.TCPConn).SetLinger(0) // reset on close, otherwise the machine runs out of ports
-			c.Write(say)
-			made.Add(1)
-			if conns = append(conns, c); len(conns) > 2*handshakeLimit {
-				conns[0].Close()
-				conns = conns[1:]
-			}
-		}
-	}()
-	for made.Load() < 2*handshakeLimit {
+		})
+	}
+	for made.Load() < int64(c.rate/20) {
 		time.Sleep(time.Millisecond)
 	}
-	return func() int64 { cancel(); <-over; return made.Load() }
+	return func() int64 { cancel(); all.Wait(); return made.Load() }
+}
+
+// handshake returns a call that completes the TLS handshake with the key of a member, sends text, waits for an answer, and
+// hangs up.
+func handshake(key, text string, tokens func() []string) func(c net.Conn) {
+	cert := certificateOf(keyOf(key))
+	return func(c net.Conn) {
+		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
+		if tokens != nil {
+			cfg.NextProtos = tokens()
+		}
+		if s := tls.Client(c, cfg); s.Handshake() == nil {
+			fmt.Fprint(s, text)
+			s.Read(make([]byte, 1)) // waits for the refusal
+		}
+		c.Close()
+	}
 }
 
 func helloOf(cfg *tls.Config) []byte {
@@ -131,72 +117,113 @@ func helloOf(cfg *tls.Config) []byte {
 	return hello.Bytes()
 }
 
-// TestLimiterUnderFlood checks that a flood from one source does not lock out a peer that is 100 ms away. The peer has
-// a token and connects from the same source, or has no token and connects from another source. The following command
-// makes each peer connect ten times, each time within two seconds:
+// TestLimiterUnderFlood checks that a flood of callers costs a bounded amount of memory, keeps a bounded number of
+// callers waiting, and does not affect connected peers or lock out a peer that is 100 ms away. That peer has a token and
+// connects from the same source, or has no token and connects from another source. The callers send nothing, a part of a
+// handshake or nonsense, or complete the handshake with a key that is not pinned; or they are a malicious neighbor with a
+// valid token. The following command makes each peer connect ten times, each time within two seconds:
 //
 //	SPADE_FLOOD=10 go test -run LimiterUnderFlood -v ./transport/ws
 func TestLimiterUnderFlood(t *testing.T) {
-	times, limit := 1, patience
-	if s, ok := os.LookupEnv("SPADE_FLOOD"); ok {
-		if _, err := fmt.Sscan(s, &times); err != nil {
-			t.Fatal(err)
-		}
+	times, limit := many(t, "SPADE_FLOOD", 1), patience
+	if os.Getenv("SPADE_FLOOD") != "" {
 		limit = 2 * time.Second
 	}
-	for _, c := range []struct {
-		name, from string
-		hello      []byte
-		token      bool
-	}{
-		{"bare, same source", "127.0.0.1", nil, true},
-		{"hellos, same source", "127.0.0.1", helloOf(new(tls.Config)), true},
-		{"bare, another source", "127.0.0.2", nil, false},
-		{"hellos, another source", "127.0.0.2", helloOf(new(tls.Config)), false},
+	hello := helloOf(new(tls.Config))
+	say := func(text []byte) func(net.Conn) { return func(c net.Conn) { c.Write(text) } }
+	var turn atomic.Int64
+	wrong := []func(net.Conn){handshake("stranger", "", nil), handshake("b", "", nil)} // no peer's key, and the node's own
+	all := func(c net.Conn) {
+		draw := mathrand.New(mathrand.NewPCG(8, uint64(turn.Add(1))))
+		switch soup := make([]byte, 1+draw.IntN(40_000)); draw.IntN(5) {
+		case 0:
+		case 1:
+			c.Write(hello[:draw.IntN(len(hello))])
+		case 2:
+			for i := range soup {
+				soup[i] = byte(draw.Uint32())
+			}
+			c.Write(soup)
+		case 3: // a record that announces a handshake message of 16 MiB
+			c.Write([]byte{22, 3, 1, 0x40, 0, 11, 0xff, 0xff, 0xff})
+		case 4:
+			wrong[draw.IntN(2)](c)
+		}
+	}
+	neighbor := &peer{own: keyOf("c")}
+	neighbor.configure(peerOf("b"))
+	const ask = "GET / HTTP/1.1\r\nHost: b\r\n\r\n"
+	tokens := func() []string { return (&Transport{public: publicOf("c")}).tokens(neighbor) }
+	for _, c := range []callers{
+		{name: "bare, same source", from: "127.0.0.1", rate: 2000, token: true, long: true},
+		{name: "bare, another source", from: "127.0.0.2", rate: 2000, long: true},
+		{name: "hellos, same source", from: "127.0.0.1", rate: 2000, call: say(hello), token: true},
+		{name: "hellos, another source", from: "127.0.0.2", rate: 2000, call: say(hello)},
+		{name: "all kinds", from: "127.0.0.1", rate: 1000, call: all, token: true},
+		{name: "a malicious neighbor", from: "127.0.0.1", rate: 500, call: handshake("c", ask, tokens), token: true},
+		{name: "a stranger with a neighbor's token", from: "127.0.0.1", rate: 500, call: handshake("stranger", ask, tokens), token: true, long: true},
 	} {
-		if !long && limit == patience && c.hello == nil {
+		if c.long && !long && limit == patience {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			probe, err := net.Listen("tcp", c.from+":0")
-			if err != nil {
+			if probe, err := net.Listen("tcp", c.from+":0"); err != nil {
 				t.Skip(err) // only Linux has all of 127/8 on loopback
+			} else {
+				probe.Close()
 			}
-			probe.Close()
 			for range times {
-				b := start(t, "b", quiet, peerOf("a"))
-				line := slowLine(t, b, 50*time.Millisecond)
-				stop := flood(t, b, c.from, 2000, c.hello)
-				begin := time.Now()
-				if c.token {
-					a := start(t, "a", func(c *Config) { c.timing.backoffMin = defaultTiming.backoffMin }, peerOf("b"))
-					a.reach(t, "b", "wss://"+line+"/")
-					a.send(t, "b", []byte("in"))
-					b.expect(t, "a", []byte("in"))
-				} else {
-					raw, err := net.Dial("tcp", line)
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer raw.Close()
-					raw.SetDeadline(time.Now().Add(patience))
-					secure := tls.Client(raw, &tls.Config{InsecureSkipVerify: true,
-						Certificates: []tls.Certificate{certificateOf(keyOf("a"))}})
-					if err := secure.Handshake(); err != nil {
-						t.Fatal(err)
-					}
-					fmt.Fprint(secure, request)
-					if n, err := secure.Read(make([]byte, 100)); err != nil || n == 0 {
-						t.Fatal(err)
-					}
-				}
-				took := time.Since(begin)
-				t.Logf("in after %v, %d strangers", took.Round(time.Millisecond), stop())
-				if took > limit {
-					t.Errorf("in after %v, want at most %v", took, limit)
-				}
+				c.underFlood(t, limit)
 			}
 		})
+	}
+}
+
+// underFlood lets a distant peer connect to a node that has a connected peer, during a flood.
+func (c callers) underFlood(t *testing.T, limit time.Duration) {
+	b := start(t, "b", quiet, peerOf("a"), peerOf("c"), peerOf("d"))
+	d := start(t, "d", nil, peerOf("b"))
+	d.reach(t, "b", b.Addr())
+	line := slowLine(t, b, 50*time.Millisecond)
+	stop := exchangeFrames(t, d, b)
+	before := memory()
+	strangers := c.flood(t, b)
+	begin := time.Now()
+	if c.token {
+		a := start(t, "a", func(c *Config) { c.timing.backoffMin = defaultTiming.backoffMin }, peerOf("b"))
+		a.reach(t, "b", "wss://"+line+"/")
+		a.send(t, "b", nil)
+	} else {
+		raw, err := net.Dial("tcp", line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer raw.Close()
+		raw.SetDeadline(time.Now().Add(patience))
+		secure := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{certificateOf(keyOf("a"))}})
+		if err := secure.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(secure, request)
+		if n, err := secure.Read(make([]byte, 100)); err != nil || n == 0 {
+			t.Fatal(err)
+		}
+	}
+	took, most, goroutines := time.Since(begin), memory()-before, len(goroutinesOf())
+	b.handshakes.mu.Lock()
+	inside := len(b.handshakes.pending[nil])
+	b.handshakes.mu.Unlock()
+	made := strangers()
+	stop()
+	t.Logf("in after %v, %d calls, memory %d bytes more than before", took.Round(time.Millisecond), made, most)
+	if took > limit {
+		t.Errorf("in after %v, want at most %v", took, limit)
+	}
+	if inside > handshakeLimit || goroutines > 3*handshakeLimit {
+		t.Errorf("%d strangers inside, want at most %d; %d goroutines", inside, handshakeLimit, goroutines)
+	}
+	if want := int64(2 * handshakeLimit * 64 << 10); most > want {
+		t.Errorf("memory has grown by %d bytes, want at most %d, 64 KiB for each that is dealt with", most, want)
 	}
 }
 
@@ -270,7 +297,7 @@ func TestToken(t *testing.T) {
 // from the source with the most callers.
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
-	from := func(i int) netip.Prefix { return sourceOf(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})) }
+	from := func(i int) netip.Addr { return sourceOf(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})) }
 	enter := func(i int, met bool) *caller { return d.enter(&script{}, from(i), met) }
 	alone, met, begun, known := enter(1, false), enter(2, true), enter(2, false), enter(3, false)
 	d.begin(begun, nil)
@@ -316,10 +343,10 @@ func TestLimiter(t *testing.T) {
 
 func TestSourceOf(t *testing.T) {
 	for at, want := range map[string]string{
-		"192.0.2.7":          "192.0.2.7/32",
-		"::ffff:192.0.2.7":   "192.0.2.7/32",
-		"2001:db8:1:2:3::4":  "2001:db8:1:2::/64",
-		"fe80::1:2:3:4%eth0": "fe80::/64",
+		"192.0.2.7":          "192.0.2.7",
+		"::ffff:192.0.2.7":   "192.0.2.7",
+		"2001:db8:1:2:3::4":  "2001:db8:1:2::",
+		"fe80::1:2:3:4%eth0": "fe80::",
 	} {
 		if got := sourceOf(netip.MustParseAddr(at)); got.String() != want {
 			t.Errorf("source of %s is %v, want %s", at, got, want)

@@ -49,7 +49,7 @@ func (t *Transport) acceptAll() {
 }
 
 // meets reports whether a peer has connected from the given source before, or has an address in that source.
-func (t *Transport) meets(from netip.Prefix) bool {
+func (t *Transport) meets(from netip.Addr) bool {
 	for _, p := range t.sorted {
 		if at := p.met.Load(); at != nil && *at == from {
 			return true

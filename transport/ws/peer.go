@@ -18,14 +18,14 @@ import (
 // peer is the transport's state for one neighbor, whether connected or not.
 type peer struct {
 	name    string
-	own     ed25519.PrivateKey           // this node's key
-	config  atomic.Pointer[settings]     // replaced, never modified
-	met     atomic.Pointer[netip.Prefix] // from where the peer last completed an opening; nil if never, or if behind a proxy
-	out     chan []byte                  // passes frames from Send to a session that has credit
-	redial  chan struct{}                // a token ends the wait before the next dial
-	turn    chan struct{}                // holds a token while a connection is about to begin, see session.open
-	traffic traffic                      // bytes over all connections
-	meter   meter                        // data outside of frames over all connections
+	own     ed25519.PrivateKey         // this node's key
+	config  atomic.Pointer[settings]   // replaced, never modified
+	met     atomic.Pointer[netip.Addr] // from where the peer last completed an opening; nil if never, or if behind a proxy
+	out     chan []byte                // passes frames from Send to a session that has credit
+	redial  chan struct{}              // a token ends the wait before the next dial
+	turn    chan struct{}              // holds a token while a connection is about to begin, see session.open
+	traffic traffic                    // bytes over all connections
+	meter   meter                      // data outside of frames over all connections
 
 	mu       sync.Mutex
 	session  *session // the session that may read and write frames, or nil

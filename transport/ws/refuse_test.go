@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -270,34 +269,6 @@ func TestDiallerKeepsTrying(t *testing.T) {
 		if s := n.Peers()[0]; s.Refused != nil {
 			t.Errorf("status %+v, want no refusal after a connection", s)
 		}
-	}
-}
-
-// TestSilentStrangers checks that strangers that connect and then send nothing do not lock out a peer, whether or not
-// they complete the TLS handshake.
-func TestSilentStrangers(t *testing.T) {
-	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
-	for i := range handshakeLimit + 20 {
-		if i%8 == 0 {
-			if _, _, err := dialTLS(t, b, "aa", nil); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		c, err := net.Dial("tcp", b.listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-	}
-	a := start(t, "a", nil, peerOf("b"))
-	a.reach(t, "b", b.Addr())
-	a.send(t, "b", []byte("through"))
-	b.expect(t, "a", []byte("through"))
-	b.handshakes.mu.Lock()
-	defer b.handshakes.mu.Unlock()
-	if n := len(b.handshakes.pending[nil]); n > handshakeLimit {
-		t.Errorf("%d strangers inside, want at most %d", n, handshakeLimit)
 	}
 }
 

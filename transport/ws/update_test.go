@@ -2,7 +2,6 @@ package ws
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
 	"strings"
@@ -36,18 +35,11 @@ func TestUpdateErrors(t *testing.T) {
 		want  []string
 	}{
 		"one is missing": {[]Peer{elsewhere}, []string{`the peers are ["b"], want ["b" "d"]`}},
-		"none":           {nil, []string{`the peers are [], want ["b" "d"]`}},
 		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`the peers are ["b" "d" "e"], want ["b" "d"]`}},
 		"the node itself": {[]Peer{elsewhere, peerOf("d"), peerOf("a")},
 			[]string{"the node's own name", `is also a key of "a"`, `the peers are ["a" "b" "d"]`}},
 		"twice": {[]Peer{elsewhere, peerOf("d"), elsewhere},
 			[]string{`peer "b" is listed twice`, "is also a key of", `the peers are ["b" "b" "d"]`}},
-		"no key":           {[]Peer{elsewhere, {Name: "d"}}, []string{`peer "d" has 0 keys, want 1 or 2`}},
-		"three keys":       {[]Peer{elsewhere, peerOf("d", "d", "e", "f")}, []string{`peer "d" has 3 keys`}},
-		"a key of another": {[]Peer{elsewhere, peerOf("d", "other")}, []string{`is also a key of "b"`}},
-		"our own key":      {[]Peer{elsewhere, peerOf("d", "a")}, []string{`is also a key of "a"`}},
-		"a key for everyone": {[]Peer{elsewhere, {Name: "d", Keys: []ed25519.PublicKey{make(ed25519.PublicKey, 32)}}},
-			[]string{"small order"}},
 		"an address": {[]Peer{elsewhere, at(peerOf("d"), "http://d/", "wss://d:0/")},
 			[]string{"http://d/", "port is 0"}},
 	} {

@@ -47,37 +47,6 @@ func TestIntNAgainstReference(t *testing.T) {
 	}
 }
 
-// TestIntNUnbiased checks that all results are equally frequent for small n. It also checks large n for which a method
-// without rejection has a large bias: 3/8 of 2^32, where the remainders mod 3 would have the ratio 3:3:2, and 3/4 of
-// 2^32, where the ratio would be 2:1:1. For these n, it also shows that a method without rejection would not pass.
-func TestIntNUnbiased(t *testing.T) {
-	const draws = 1000000
-	for _, n := range []int{2, 3, 7, 10, 100} {
-		s := at(12)
-		count := make([]int, n)
-		for range draws {
-			count[s.IntN(n)]++
-		}
-		if got := chiSquare(count, nil); got > chiLimit(n-1) {
-			t.Errorf("IntN(%d): chi-square is %.1f, limit %.1f", n, got, chiLimit(n-1))
-		}
-	}
-	for _, n := range sizes(3<<29, 3<<30) {
-		s := at(13)
-		count, biased := make([]int, 3), make([]int, 3)
-		for range draws / 4 {
-			count[s.IntN(n)%3]++
-			biased[uint64(s.Uint32())*uint64(n)>>32%3]++
-		}
-		if got := chiSquare(count, nil); got > chiLimit(2) {
-			t.Errorf("IntN(%d) mod 3: chi-square is %.1f, limit %.1f", n, got, chiLimit(2))
-		}
-		if got := chiSquare(biased, nil); got <= chiLimit(2) {
-			t.Errorf("no refusal at n = %d passes with chi-square %.1f: the test has no power", n, got)
-		}
-	}
-}
-
 func TestFloat64(t *testing.T) {
 	const draws, cells = 1000000, 100
 	s, ref := at(14), at(14)
@@ -351,15 +320,5 @@ func TestShuffleUniform(t *testing.T) {
 	}
 	if got := statistic(wrong); got <= chiLimit(23) {
 		t.Errorf("a biased shuffle passes with chi-square %.1f: the test has no power", got)
-	}
-}
-
-func TestShuffleFew(t *testing.T) {
-	for _, n := range []int{0, 1} {
-		s := at(32)
-		s.Shuffle(n, func(i, j int) { t.Errorf("Shuffle(%d) exchanges %d and %d", n, i, j) })
-		if *s != *at(32) {
-			t.Errorf("Shuffle(%d) draws", n)
-		}
 	}
 }

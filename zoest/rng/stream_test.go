@@ -103,28 +103,6 @@ func TestPurposes(t *testing.T) {
 	}
 }
 
-// TestCopyKeepsPosition checks that a copy of a stream continues from the same position, even in the middle of a block
-// and between the two normal draws of a pair.
-func TestCopyKeepsPosition(t *testing.T) {
-	s := at(1)
-	s.Uint32()
-	s.Uint32()
-	s.Normal() // keeps the second normal of the pair as the spare
-	c := *s
-	for i := range 50 {
-		x, y := s.Normal(), c.Normal()
-		if v, w := s.Uint32(), c.Uint32(); x != y || v != w {
-			t.Fatalf("draw %d: the original gives %v and %08x, its copy %v and %08x", i, x, v, y, w)
-		}
-	}
-	before := *s
-	c.Uint32()
-	c.Normal()
-	if *s != before {
-		t.Error("drawing from a copy moved the original")
-	}
-}
-
 // TestReadIsWordsLittleEndian checks that Read returns the bytes of each word, least significant byte first, and
 // consumes the final word completely even if it needs only some of its bytes.
 func TestReadIsWordsLittleEndian(t *testing.T) {

@@ -1,7 +1,6 @@
 package vec_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -80,24 +79,6 @@ func TestGatherWithoutTheRow(t *testing.T) {
 						c.panics, z)
 				}
 			}
-		}
-	}
-}
-
-func BenchmarkGather(b *testing.B) {
-	for _, width := range []int{12, 24} {
-		rows, entries, z := make([]float64, 784*width), make([]vec.Entry, 150), make([]float64, width)
-		for i := range entries {
-			entries[i] = vec.Entry{At: uint32(5 * i), X: 1}
-		}
-		for _, variant := range vec.Variants() {
-			b.Run(fmt.Sprintf("%s/%d", variant.Name, width), func(b *testing.B) {
-				defer vec.Choose(vec.Chosen())
-				vec.Choose(variant.Name)
-				for b.Loop() {
-					vec.Gather(z, entries, rows)
-				}
-			})
 		}
 	}
 }

@@ -202,31 +202,6 @@ func TestKernelsElementByElement(t *testing.T) {
 	}
 }
 
-// TestKernelsOnSpecialPairs checks all 13 x 13 pairs of special values, some of which random values may miss.
-func TestKernelsOnSpecialPairs(t *testing.T) {
-	for _, variant := range vec.Variants() {
-		for _, k := range kernels {
-			t.Run(variant.Name+"/"+k.name, func(t *testing.T) {
-				for i := range specials {
-					turn := 0
-					r := rand.New(rand.NewPCG(3, uint64(i)))
-					k.check(t, &variant, r, 13*13, []int{0, 1, 2, 3}[:k.vecs], func(*rand.Rand) float32 {
-						turn++
-						if turn <= 2 {
-							return specials[(i+turn)%len(specials)] // the scalars a and b
-						}
-						p := (turn - 3) % (13 * 13)
-						if (turn-3)/(13*13)%2 == 0 {
-							return specials[p%13]
-						}
-						return specials[p/13]
-					})
-				}
-			})
-		}
-	}
-}
-
 // TestKernelsInPlace checks that the destination may be the same slice as a source, and that two sources may be the
 // same slice.
 func TestKernelsInPlace(t *testing.T) {
@@ -282,14 +257,6 @@ func panics(f func()) (yes bool) {
 	defer func() { yes = recover() != nil }()
 	f()
 	return false
-}
-
-func TestSignWords(t *testing.T) {
-	for n, want := range map[int]int{0: 0, 1: 1, 63: 1, 64: 1, 65: 2, 128: 2, 129: 3, 1 << 20: 1 << 14} {
-		if got := vec.SignWords(n); got != want {
-			t.Errorf("SignWords(%d) = %d, want %d", n, got, want)
-		}
-	}
 }
 
 func TestKernelsAllocateNothing(t *testing.T) {

@@ -75,49 +75,6 @@ func TestDotLaneByLane(t *testing.T) {
 	}
 }
 
-// TestDotNotFinite checks that the sum is not finite if any element is infinite or NaN, or if two elements are
-// infinities with different signs.
-func TestDotNotFinite(t *testing.T) {
-	inf := float32(math.Inf(1))
-	for _, n := range []int{1, 31, 64, 65, 4096, 4097, 9000} {
-		one := make([]float32, n)
-		for i := range one {
-			one[i] = 1
-		}
-		for _, at := range []int{0, n / 2, n - 1} {
-			x := make([]float32, n)
-			x[at] = -inf
-			if got := vec.Dot(x, one); !math.IsInf(got, -1) {
-				t.Errorf("length %d: -Inf at %d gives %v", n, at, got)
-			}
-			if got := vec.SumSquares(x); !math.IsInf(got, 1) {
-				t.Errorf("length %d: -Inf at %d has the square sum %v", n, at, got)
-			}
-			x[at] = float32(math.NaN())
-			if got := vec.Dot(x, one); !math.IsNaN(got) {
-				t.Errorf("length %d: NaN at %d gives %v", n, at, got)
-			}
-		}
-		if n > 1 {
-			x := make([]float32, n)
-			x[0], x[n-1] = inf, -inf
-			if got := vec.Dot(x, one); !math.IsNaN(got) {
-				t.Errorf("length %d: Inf and -Inf give %v", n, got)
-			}
-		}
-	}
-}
-
-func TestDotLengths(t *testing.T) {
-	x := []float32{1, 2, 3}
-	if got := vec.Dot(x, []float32{1, 1, 1, float32(math.NaN())}); got != 6 {
-		t.Errorf("a longer y gives %v, want 6", got)
-	}
-	if !panics(func() { vec.Dot(x, make([]float32, 2)) }) {
-		t.Error("a shorter y does not panic")
-	}
-}
-
 // TestDotAccuracy checks the error of Dot. Each element of a block is rounded once as a product, at most 64 times in
 // its lane and 6 times in the fold. So for any length the error is at most 71 half ulps of the sum of magnitudes (the
 // factor 1.01 covers higher orders and the float64 sums). A single float32 lane has no such bound: with a million equal

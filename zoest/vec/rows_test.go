@@ -144,13 +144,8 @@ func rowsRefuse(t *testing.T) {
 		"too few signs to fill with": func() { vec.SignFillRows(x[:8], []int{1, 0}, make([]float32, 4), x[8:10], signs[:1]) },
 		"too few coefficients":       func() { vec.SignReplaceRows(make([]float32, 8), []int{0, 1}, x[:4], x[4:8], x[8:9:9], signs, 1, 1) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
+		if !panics(f) {
+			t.Errorf("%s: no panic", name)
+		}
 	}
 }

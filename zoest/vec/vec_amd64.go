@@ -82,3 +82,8 @@ func logs(z []float64) int {
 //
 //go:noescape
 func logsAVX2(z []float64, constants *[9]float64) (left int)
+
+// gather is [gatherGo] in AVX-512, AVX2 or Go, whichever the processor supports.
+//
+//go:noescape
+func gather(z []float64, entries []Entry, rows []float64) bool

@@ -5,7 +5,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -14,15 +13,6 @@ import (
 
 // long reports whether SPADE_LONG is set. Tests then use more kills, seeds and rounds, as in the full check .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
-
-// onlyLong skips the test unless SPADE_LONG or one of the given environment variables, which specify numbers of trials,
-// is set. It is for slow tests whose main case a shorter test covers.
-func onlyLong(t *testing.T, variables ...string) {
-	t.Helper()
-	if !long && !slices.ContainsFunc(variables, func(v string) bool { return os.Getenv(v) != "" }) {
-		t.Skip("SPADE_LONG=1 runs it")
-	}
-}
 
 // asProgram is the environment variable that makes the test binary act as the program.
 const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"

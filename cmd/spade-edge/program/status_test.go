@@ -47,7 +47,7 @@ func TestStatusOfNeighbors(t *testing.T) {
 // TestStatusOfOwnData checks that the status marks all values that come from the device's own data.
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
-		Name: "a", Run: "trial", Running: true, Queries: 9, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FirstRound: 75, FailedQueries: 3, LastFailure: "no\x1b[2J label"},
+		Name: "a", Run: "trial", Running: true, Queries: 9, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FirstRound: 75, Losses: monitor.Losses{FailedQueries: 3, LastFailure: "no\x1b[2J label"}},
 		Privacy: &monitor.Privacy{Against: []monitor.Against{{Bar: explain.Bar{Epsilon: 0.00001}, Limit: monitor.Unknown(), Planned: 1.00001}}, Delta: 1e-5,
 			Accounting: "gdp", Text: "epsilon 0.00001", TextPlanned: "epsilon 1.01", Lifetime: &monitor.Lifetime{Text: "epsilon 2.01"}},
 	}

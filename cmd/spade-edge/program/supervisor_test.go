@@ -343,13 +343,7 @@ type logged struct {
 // released returns a member's log of releases. It omits an incomplete last line.
 func (tr *trial) released(t *testing.T, i int) []logged {
 	t.Helper()
-	return tr.releasedIn(t, tr.file.Members[i].Name+".state")
-}
-
-// releasedIn is like released, but reads the log in the given state folder of the trial.
-func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(tr.path(folder), "releases.log"))
+	text, err := os.ReadFile(filepath.Join(tr.path(tr.file.Members[i].Name+".state"), "releases.log"))
 	if os.IsNotExist(err) {
 		return nil
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -197,7 +198,7 @@ func told(t *testing.T, p *process, words ...string) (int, string) {
 var troubles = map[string]func(t *testing.T) (code int, text string){
 	"every edge of this node is in quarantine; ...": func(*testing.T) (int, string) {
 		var log strings.Builder
-		return cli.ExitCode(fmt.Errorf("sdk: %w; \"b\": what was found", sdk.ErrQuarantine), "run", &log), log.String()
+		return cli.ExitCode(fmt.Errorf("sdk: %w; \"b\": what was found", trust.ErrQuarantine), "run", &log), log.String()
 	},
 	"frame refused ... from=... err=...": func(t *testing.T) (int, string) {
 		return told(t, newTrial(t, "ab", nil).hearing(t, "junk"), "frame refused")

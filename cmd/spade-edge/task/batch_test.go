@@ -64,7 +64,7 @@ func TestLosses(t *testing.T) {
 // losses at all, the error gives the reason.
 func TestLossesThatCannotBe(t *testing.T) {
 	ctx, d := context.Background(), random(5, 3, 2, 1)
-	for _, m := range []*Model{NewSoftmax(d), ModelSpec{PerceptronModel, 2}.New(d)} {
+	for _, m := range []*Model{NewSoftmax(d), ModelSpec{PerceptronModel, 2}.New(d), ModelSpec{Name: HazardsModel}.New(observed(5, 3, 1))} {
 		x := parameters(m.Dim(), 1, 1)
 		want, _ := m.Loss(ctx, x, 4)
 		queries := []zoest.Query{{Point: x, Sample: -1}, {Point: x, Sample: 4}, {Point: x[1:]}, {Point: x, Sample: 5}, {}}

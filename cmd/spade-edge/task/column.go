@@ -1,17 +1,11 @@
 package task
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
-
-// maxFaults is the maximum number of invalid cells per file that errors describe; further invalid cells are only
-// counted.
-const maxFaults = 10
 
 // column is a column of a CSV file.
 type column struct {
@@ -24,12 +18,6 @@ type column struct {
 
 	ignored bool                      // every cell counts as the first category
 	unknown func(column, cell string) // called for a cell that is not a category; nil: such a cell is an error
-
-	timed bool // a cell with a date or time was reported; later such cells are not reported
-
-	texts []error  // errors of the first cells that are not numbers, kept because the whole column may hold text
-	count int      // number of cells that are not numbers
-	some  []string // up to three different cells among those that are not numbers
 }
 
 // known makes c a column of categories, the first of which are the given ones. Texts that differ only in case are one
@@ -63,29 +51,4 @@ func (c *column) named(text string) bool {
 	}
 	_, ok := c.names.Find(text)
 	return ok
-}
-
-func (r *csvFile) text(c *column, text string) {
-	c.count++
-	if r.count++; r.count <= maxFaults {
-		c.texts = append(c.texts, fmt.Errorf("task: %s: line %d: column %s: %s %s", r.name, r.line(c.at), short(c.Name), short(text),
-			cell.NoNumber))
-	}
-	if len(c.some) < 3 && !slices.Contains(c.some, text) {
-		c.some = append(c.some, strings.Clone(text))
-	}
-}
-
-// textFault returns the error for a column that holds text.
-func (r *csvFile) textFault(c *column) error {
-	if !r.open {
-		return fmt.Errorf("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, short(c.Name), c.count,
-			short(c.some[0]))
-	}
-	advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
-	if len(c.some) == 2 {
-		advice += "; with two texts it may be the label"
-	}
-	return fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", short(c.Name), c.count, r.name,
-		short(c.some[0]), advice)
 }

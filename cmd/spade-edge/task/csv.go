@@ -35,20 +35,19 @@ type csvFile struct {
 	lost   []bool         // true for each row that could not be read; used only if each row is a line
 
 	notes   []string  // what is strange about the file as a whole
-	reasons []*reason // why rows are lost
-	unread  []error   // reasons, for the owner of the file
-	within  bool      // the previous line was lost because of a line break in a cell
+	reasons []*reason // why rows cannot be read
+	more    int       // number of errors of other kinds
+	unread  []error   // the reasons, for the owner of the file
 
-	faults []error
-	stop   error  // why reading stopped early; nil if the whole file was read
-	count  int    // number of invalid cells
-	open   bool   // true if no recipe determines which columns are numbers
-	lax    bool   // a line that cannot be read is marked as lost instead of causing an error
-	lacks  bool   // a column is missing
-	bad    bool   // the current row has an error
-	width  int    // number of cells in the current row
-	first  string // the first cell of the current row
-	at     int    // line number of the current row; 0 if the csv.Reader counts lines
+	faults []error // of the header
+	stop   error   // why reading stopped early; nil if the whole file was read
+	lines  bool    // each row is a line
+	open   bool    // true if no recipe determines which columns are numbers: then each row must be readable
+	lacks  bool    // a column is missing
+	within bool    // the previous line was lost because of a line break in a cell
+	bad    bool    // the current row has an error
+	first  string  // the first cell of the current row
+	at     int     // number of the line in which the current row begins
 }
 
 // header reads the names of the columns, up to the last column whose name is not empty. An earlier column without a
@@ -132,12 +131,16 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	return append(columns, found[s.label()].known(s.Labels))
 }
 
-// readCSV reads a CSV file with a header line. It cleans cells, see [cell.Clean]. A column of categories becomes one column of zeros and
-// ones for each category (an empty cell is a category, too; 1 and 1.0 are one category, but 01 is a code of its own).
-// Every other cell must be a number that fits a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty
-// cells after the last named column.
-func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error) {
-	r, below, err := openCSV(in, name, rule, l)
+// readCSV reads a CSV file with a header line. It cleans cells, see [cell.Clean]. A column of categories becomes one
+// column of zeros and ones for each category (an empty cell is a category, too; 1 and 1.0 are one category, but 01 is a
+// code of its own). Every other cell must be a number that fits a float32. readCSV detects the separator and the decimal
+// mark, and skips empty cells after the last named column.
+//
+// Unless lines is true, a row is a CSV record: quoted cells may contain line breaks, and empty rows are skipped. If lines
+// is true, each line below the header is a row. If the layout comes from a recipe, a line that cannot be read is then
+// lost but keeps its place; otherwise, and without lines, it is an error.
+func readCSV(in io.Reader, name string, lines bool, l layout) (*csvFile, error) {
+	r, below, err := openCSV(in, name, lines, l)
 	if err != nil {
 		return nil, err
 	}
@@ -152,21 +155,15 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 	if r.faults != nil {
 		return nil, errors.Join(r.faults...)
 	}
-	if r.lax = rule == everyLine; rule == byRecord {
-		r.records()
+	if r.lines = lines; lines {
+		r.readLines(below)
 	} else {
-		r.lines(below)
+		r.readRecords()
 	}
-	r.end()
-	if rule == everyLine && r.stop == nil && len(r.cells) > 0 {
-		r.tell()
-		return r, nil
-	}
-	r.lost = nil
-	return r, errors.Join(r.faults...)
+	return r, r.end()
 }
 
-func (r *csvFile) records() {
+func (r *csvFile) readRecords() {
 	for r.stop == nil {
 		record, err := r.Read()
 		if err == io.EOF {
@@ -175,63 +172,72 @@ func (r *csvFile) records() {
 			r.stop = fmt.Errorf("task: %s: %w", r.name, unquoted(err))
 			return
 		}
-		r.row(record)
+		r.bad = false
+		if r.at, _ = r.FieldPos(0); len(filled(record)) > 0 {
+			r.row(record)
+		}
 	}
 }
 
-// fault records an error in a cell of the current row. In lines that may be lost, errors of one kind are reported once.
-func (r *csvFile) fault(cell int, kind, text string) {
-	r.bad = true
-	if r.lax {
-		r.reason(kind, text)
-	} else if r.count++; r.count <= maxFaults {
-		r.wrong("task: %s: line %d: %s", r.name, r.line(cell), text)
-	}
-}
-
-// line returns the line number of a cell in the current row. The index of the cell may be beyond the end of the row.
-func (r *csvFile) line(cell int) int {
-	if r.at > 0 {
-		return r.at
-	}
-	line, _ := r.FieldPos(min(cell, r.width-1))
-	return line
-}
-
+// row adds a row for a record. If each row is a line, it adds exactly one row, whatever the record contains; r.bad is
+// already true if the line is no record.
 func (r *csvFile) row(record []string) {
-	r.width = len(record)
-	last := len(filled(record))
-	if last == 0 {
-		return
+	from, last := len(r.cells), len(filled(record))
+	switch {
+	case r.bad:
+	case last == 0:
+		r.fault("empty", "empty line")
+	case len(record) < len(r.names) || last > len(r.names):
+		r.fault("cells", fmt.Sprintf("%d cells, want %d as in the header: put each cell with %q in quotes", len(record), len(r.names), r.Comma))
+	default:
+		r.first = record[0]
+		if !r.values(record) && r.lines {
+			r.noLabel()
+		}
 	}
-	r.first = record[0]
-	if len(record) < len(r.names) || last > len(r.names) {
-		r.fault(0, "cells", fmt.Sprintf("%d cells, want %d as in the header: put each cell with %q in quotes", len(record), len(r.names), r.Comma))
+	if !r.lines && len(r.cells) == from {
 		return
+	} else if r.lines {
+		if r.lost = append(r.lost, r.bad); r.bad {
+			r.cells = append(r.cells[:from], make([]float64, len(r.columns))...)
+		}
+		r.within = r.within && r.bad
 	}
-	before, whole := len(r.cells), true
+	at := func(c *column) string {
+		if c.at < len(record) {
+			return cell.Clean(record[c.at])
+		}
+		return ""
+	}
+	if r.person != nil {
+		r.whose(at(r.person))
+	}
+	if r.id != nil {
+		r.ids = append(r.ids, strings.Clone(at(r.id)))
+	}
+}
+
+// values appends the values of a record's cells. If the label is missing, or another cell and the rule drops such rows, it
+// appends none and returns false.
+func (r *csvFile) values(record []string) bool {
+	from := len(r.cells)
 	for _, c := range r.columns {
 		v := r.cell(c, cell.Clean(record[c.at]))
-		whole = whole && !(math.IsNaN(v) && (c == r.label() || r.rule == dropRows))
-		r.cells = append(r.cells, v)
+		if r.cells = append(r.cells, v); math.IsNaN(v) && (c == r.label() || r.rule == dropRows) {
+			r.cells = r.cells[:from]
+			return false
+		}
 	}
-	if !whole {
-		r.cells = r.cells[:before]
-	} else if r.person != nil && r.at == 0 {
-		r.whose(cell.Clean(record[r.person.at]))
-	}
-	if whole && r.id != nil {
-		r.ids = append(r.ids, strings.Clone(cell.Clean(record[r.id.at])))
-	}
+	return true
 }
 
 func (r *csvFile) noLabel() {
-	r.fault(r.label().at, "label", fmt.Sprintf("column %s: empty label, each row needs one", short(r.label().Name)))
+	r.fault("label", fmt.Sprintf("column %s: empty label, each row needs one", short(r.label().Name)))
 }
 
 func (r *csvFile) whose(cell string) {
-	if cell == "" { // the row counts as a separate person: if each line is a row, no cell has a line break
-		r.fault(r.person.at, "person", fmt.Sprintf("column %s: empty, want the person of this row", short(r.person.Name)))
+	if cell == "" { // the row counts as a separate person, whose name no cell has: a line break and a number
+		r.fault("person", fmt.Sprintf("column %s: empty, want the person of this row", short(r.person.Name)))
 		cell = fmt.Sprintf("\n%d", r.at)
 	}
 	n, known := r.known[cell]
@@ -259,26 +265,23 @@ func (r *csvFile) cell(c *column, text string) (v float64) {
 		return math.NaN()
 	case c == r.label() && text == "":
 		r.noLabel()
-		return 0
 	case c.names != nil:
 		var n int
 		n, wrong = c.category(text)
-		v, r.bad = float64(n), r.bad || n < 0 && r.lax
+		v, r.bad = float64(n), r.bad || n < 0 && r.lines
 	default:
-		v, wrong = r.numbers.Parse(text, func() string { return fmt.Sprintf("line %d: column %s", r.line(c.at), short(c.Name)) })
+		v, wrong = r.numbers.Parse(text, func() string { return fmt.Sprintf("line %d: column %s", r.at, short(c.Name)) })
 	}
 	if c.time && v < 0 {
 		wrong = "is negative, want the time since observation began"
+	} else if c.time && (wrong == cell.NoNumber || wrong == cell.NoTime) {
+		wrong = cell.NotSince
 	}
-	r.bad = r.bad || wrong != ""
-	if wrong == cell.NoNumber && !r.lax && !c.time {
-		r.text(c, text)
-	} else if wrong != "" && (wrong != cell.NoTime || !c.timed || r.lax) {
-		c.timed = wrong == cell.NoTime
-		if c.time && (c.timed || wrong == cell.NoNumber) {
-			wrong = cell.NotSince
+	if wrong != "" {
+		one := r.fault(c.Name+"\n"+wrong, fmt.Sprintf("column %s: %s %s", short(c.Name), short(text), wrong))
+		if one != nil && !r.within && wrong == cell.NoNumber && len(one.texts) < 3 && !slices.Contains(one.texts, text) {
+			one.column, one.texts = c, append(one.texts, strings.Clone(text))
 		}
-		r.fault(c.at, c.Name+"\n"+wrong, fmt.Sprintf("column %s: %s %s", short(c.Name), short(text), wrong))
 	}
 	if c.names != nil && len(c.names.List) > maxValues {
 		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot "+
@@ -287,37 +290,27 @@ func (r *csvFile) cell(c *column, text string) (v float64) {
 	return v
 }
 
-// end records the errors that are known only when the whole file has been read.
-func (r *csvFile) end() {
-	var columns []error
-	for _, c := range r.columns {
-		if c.count <= 3 || 2*c.count*len(r.columns) < len(r.cells) {
-			r.faults = append(r.faults, c.texts...)
-		} else {
-			columns = append(columns, r.textFault(c))
-			r.count -= c.count
-		}
-	}
-	more := r.count - len(r.faults)
-	if r.faults = append(r.faults, columns...); more > 0 {
-		r.wrong("task: %s: %d more errors", r.name, more)
-	}
-	if r.stop != nil {
-		r.faults = append(r.faults, r.stop)
-	}
+// end returns the errors of the whole file. Of lines that are lost it keeps the reasons.
+func (r *csvFile) end() error {
 	r.notes = append(r.notes, r.numbers.Notes()...)
 	for _, note := range []string{cell.Summary(r.first), cell.Alike(r.known)} {
 		if note != "" {
 			r.notes = append(r.notes, note)
 		}
 	}
+	faults := r.told()
+	if r.lines && !r.open && r.stop == nil && len(r.cells) > 0 {
+		r.unread = faults
+		return nil
+	}
+	r.lost = nil
 	if err := r.numbers.Fault(r.name); err != nil {
-		r.wrong("task: %w", err)
+		faults = append(faults, fmt.Errorf("task: %w", err))
 	}
-	if r.faults == nil && len(r.cells) == 0 {
-		r.wrong("task: %s: no rows below the header that can be used: each needs a label and, if missing is drop, all its cells",
-			r.name)
+	if faults = append(faults, r.stop); len(r.cells) == 0 && errors.Join(faults...) == nil {
+		return fmt.Errorf("task: %s: no rows below the header that can be used: each needs a label and, if missing is drop, all its cells", r.name)
 	}
+	return errors.Join(faults...)
 }
 
 // table returns the content of the file. Each category becomes a column. Categories are in the order of the recipe or,
@@ -358,7 +351,7 @@ func (r *csvFile) table() *table {
 		}
 	}
 	t.dim = len(t.features)
-	t.numbers = func(row []float64, i int) {
+	t.fill = func(row []float64, i int) {
 		for k, v := range cells[i*width:][:len(features)] {
 			if features[k].names == nil {
 				row[place[k][0]] = v

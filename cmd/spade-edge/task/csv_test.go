@@ -17,7 +17,7 @@ const patients = "\ufeffid, age,ward,  score ,class\n" +
 
 func load(t *testing.T, content string, s Spec) (*table, error) {
 	t.Helper()
-	r, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
+	r, err := readCSV(strings.NewReader(content), "p.csv", false, s.columns)
 	if err != nil {
 		return nil, err
 	}
@@ -62,24 +62,20 @@ func TestReadCSVFaults(t *testing.T) {
 		"blanks":  {"a b y\n1 2 3\n", Spec{Label: "y"}, []string{`no such column`, `separate cells by comma, semicolon, tab or |`}},
 		"no columns": {"a,b,y\n1,2,3\n", Spec{Label: "y", Drop: []string{"c", "b"}, OneHot: []string{"d"}},
 			[]string{`drop "c"`, `onehot "d"`, `the columns of p.csv are "a", "b", "y"`}},
-		"same name": {"a,a,,column 3,y\n", Spec{Label: "y"}, []string{`columns 1 and 2 are both called "a"`,
-			`columns 3 and 4 are both called "column 3"`}},
 		"nothing left": {"a,y\n1,2\n", Spec{Label: "y", Drop: []string{"a"}}, []string{"no feature columns"}},
 		"two bad cells": {"a,b,y\n1,\"2\n\",3\n\n1,two,x\nNaN,2,x\n", Spec{Label: "y"},
 			[]string{`line 5: column "b": "two" is not a finite number`, `line 6: column "a": "NaN" is not a finite number`}},
 		"text": {"a,b,c,y\n" + strings.Repeat("1,north,2,x\n1,south,two,y\n1,east,3,x\n", 9), Spec{Label: "y"}, []string{
 			`onehot lacks "b", which holds text in 27 lines of p.csv, such as "north": name it in onehot`}},
 		"text beside typos": {"a,b,y\n" + strings.Repeat("1,no,x\n2,yes,y\n", 30) + "two,no,x\n", Spec{Label: "y"}, []string{
-			`onehot lacks "b", which holds text in 61 lines of p.csv`, "with two texts it may be the label", "1 more errors"}},
+			`onehot lacks "b", which holds text in 61 lines of p.csv`, "with two texts it may be the label", `line 62: column "a": "two" is not`}},
 		"typos beside text": {"a,b,y\ntwo,no,x\n" + strings.Repeat("1,no,x\n2,yes,y\n", 30), Spec{Label: "y"}, []string{
 			`line 2: column "a": "two" is not a finite number`, `onehot lacks "b"`}},
 		"infinite": {"a,y\n-Inf,x\n1e39,x\n,x\n", Spec{Label: "y"},
 			[]string{`line 2: column "a": "-Inf"`, `line 3: column "a": "1e39" is too large, at most 3.4e38`, `line 4: column "a": ""`}},
-		"no label cell": {"a,y\n1, \n", Spec{Label: "y"}, []string{`line 2: column "y": empty label`}},
-		"widths": {"a,y\n1\n1,2,3\n", Spec{Label: "y"}, []string{"line 2: 1 cells, want 2",
-			"line 3: 3 cells, want 2"}},
-		"quote":       {"a,y\n1,\"2\n", Spec{Label: "y"}, []string{"p.csv", "quote"}},
-		"many faults": {"a,y\n" + strings.Repeat("-,x\n", 25), Spec{Label: "y"}, []string{"line 11", "15 more errors"}},
+		"widths":      {"a,y\n1\n1,2,3\n", Spec{Label: "y"}, []string{"line 2: 1 cells, want 2", "the first of 2 such lines"}},
+		"many cells":  {"a,y\n" + strings.Repeat("-,x\n", 25), Spec{Label: "y"}, []string{`line 2: column "a": "-" is`, "the first of 25 such lines"}},
+		"many faults": {"a,b,c,d,e,f,g,h,i,j,k,l,y\n" + strings.Repeat("-,", 12) + "x\n", Spec{Label: "y"}, []string{`column "j"`, "2 more errors"}},
 	} {
 		_, err := load(t, c.content, c.spec)
 		for _, want := range c.want {

@@ -143,8 +143,8 @@ func (d *Data) checkColumns(want int) error {
 	if d.Dim < 1 || len(d.X)/d.Dim != d.Len() || len(d.X)%d.Dim != 0 {
 		return fmt.Errorf("task: data set has %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
 	}
-	if (d.Target != nil || d.Range != nil) && (d.Range == nil || d.Range.check() != nil || len(d.Target) != d.Len()) {
-		return fmt.Errorf("task: data set has %d targets, want %d (one for each sample); a data set with "+
+	if (d.Target != nil || d.Range != nil) && (d.Range == nil || d.Range.check() != nil || len(d.Target) != d.Len() || !finite(d.Target)) {
+		return fmt.Errorf("task: data set has %d targets, want %d (one finite number for each sample); a data set with "+
 			"targets also needs a valid Range", len(d.Target), d.Len())
 	}
 	if (d.Time != nil || d.Horizon != nil) && (d.Horizon == nil || d.Horizon.Validate() != nil || len(d.Time) != d.Len() || d.Classes != 2) {
@@ -185,19 +185,8 @@ type table struct {
 	unread   []error   // errors of the first rows that could not be read
 	dim      int
 	features []string
-	columns  []Column                   // origin of the features; nil for pixels
-	fill     func(row []float32, i int) // writes row i into a row of zeros; safe for concurrent use
-	numbers  func(row []float64, i int) // in place of fill, for numbers with more digits than a float32 has
-}
-
-// own returns a copy that may mark further rows as lost.
-func (t *table) own() *table {
-	if t == nil {
-		return nil
-	}
-	c := *t
-	c.lost = slices.Clone(t.lost)
-	return &c
+	columns  []Column                   // origin of the features; nil for pixels, which are float32 numbers
+	fill     func(row []float64, i int) // writes row i into a row of zeros; safe for concurrent use
 }
 
 // data returns the rows whose label is one of the classes of a recipe or, if the recipe has a target, all rows. If t.lost
@@ -233,19 +222,19 @@ func (t *table) data(r *Recipe) *Data {
 		}
 	}
 	d.X = make([]float32, len(rows)*t.dim)
-	if t.numbers != nil {
+	if t.columns != nil {
 		d.exact = make([]float64, len(d.X))
 	}
 	eigen.Share(len(rows), func(from, to int) {
+		row := make([]float64, t.dim)
 		for k := from; k < to; k++ {
-			if t.numbers == nil {
-				t.fill(d.Row(k), rows[k])
-				continue
-			}
-			exact := d.exact[k*t.dim : (k+1)*t.dim]
-			t.numbers(exact, rows[k])
-			for j, x := range exact {
+			clear(row)
+			t.fill(row, rows[k])
+			for j, x := range row {
 				d.Row(k)[j] = float32(x)
+			}
+			if d.exact != nil {
+				copy(d.exact[k*t.dim:], row)
 			}
 		}
 	})

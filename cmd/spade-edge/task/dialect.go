@@ -18,12 +18,12 @@ const (
 
 // openCSV detects the separator of a file and reads its header. It picks the first separator for which the header has
 // all columns of the layout or, if there is none, the separator that yields the most columns. The next record of r is
-// the first row. If rule makes each line a row, the separator depends only on the header, and the second result reads
+// the first row. If each line is a row, the separator depends only on the header, and the second result reads
 // the text after the header.
-func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, below *bufio.Reader, err error) {
+func openCSV(in io.Reader, name string, lines bool, l layout) (r *csvFile, below *bufio.Reader, err error) {
 	below = bufio.NewReaderSize(in, headerBytes)
 	start, _ := below.Peek(headerBytes)
-	if rule != byRecord {
+	if lines {
 		start = start[:headerLength(start)]
 	}
 	if what := cell.Foreign(start); what != "" {
@@ -48,7 +48,7 @@ func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, bel
 		}
 	}
 	cr := newReader(below, comma)
-	if rule != byRecord {
+	if lines {
 		cr = newReader(bytes.NewReader(bytes.Clone(start)), comma)
 		below.Discard(len(start))
 	}

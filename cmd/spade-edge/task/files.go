@@ -65,13 +65,13 @@ func (d *Data) inFile(file int) (samples []int) {
 
 // readFiles reads CSV files that all have the columns of the first file, in any order. It collects categories from all
 // files.
-func readFiles(files []string, rule rowRule, l layout) (*table, error) {
+func readFiles(files []string, lines bool, l layout) (*table, error) {
 	var all *csvFile
 	var faults []error
 	var file []int // number of the file of each row
 	persons := 0   // number of persons in the files read so far
 	for i, name := range files {
-		r, err := openFile(name, rule, l.like(all))
+		r, err := openFile(name, lines, l.like(all))
 		if err != nil {
 			faults = append(faults, err)
 			continue
@@ -101,13 +101,13 @@ func readFiles(files []string, rule rowRule, l layout) (*table, error) {
 
 const mostData = 1 << 36
 
-func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
+func openFile(path string, lines bool, l layout) (*csvFile, error) {
 	f, err := regular.Open(path, os.O_RDONLY, 0, mostData)
 	if err != nil {
 		return nil, fmt.Errorf("task: %w", err)
 	}
 	defer f.Close()
-	return readCSV(f, path, rule, l)
+	return readCSV(f, path, lines, l)
 }
 
 // like returns a layout like l that also requires the columns of the first of several files. For the first file itself,
@@ -131,7 +131,7 @@ func (l layout) like(first *csvFile) layout {
 			if !there && !r.lacks {
 				r.wrong("task: %s has no column %s, which %s has: exclude it with drop", r.name, short(c.Name), first.name)
 			}
-			c.at, c.timed = at, false
+			c.at = at
 		}
 		r.lacks = r.lacks || r.faults != nil
 		return first.columns

@@ -116,30 +116,6 @@ func TestOneNameInFiles(t *testing.T) {
 	}
 }
 
-// TestLoadOneOfFiles checks that Load with a single file returns the same set as Load.
-func TestLoadOneOfFiles(t *testing.T) {
-	file := filepath.FromSlash("../../../examples/patients.csv")
-	spec := Spec{Source: "csv:" + file, Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}, Seed: 5}
-	one, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := loadFiles(spec, []string{file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(all.Train, one.Train) || !reflect.DeepEqual(all.Test, one.Test) || !reflect.DeepEqual(all.Each()[0].Train, one.Train) {
-		t.Error("a file in a list is another than by itself")
-	}
-	a, err := all.Recipe(ModelSpec{Name: SoftmaxModel}, "patients")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err := Fit(spec, ModelSpec{Name: SoftmaxModel}, "patients"); err != nil || !reflect.DeepEqual(a, b) {
-		t.Errorf("another recipe, %v", err)
-	}
-}
-
 // ClientFiles distinguishes the name of one file from lists and patterns of names.
 func TestClientFiles(t *testing.T) {
 	dir := t.TempDir()

@@ -85,13 +85,9 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	for _, c := range classes {
 		t.labels = append(t.labels, strconv.Itoa(int(c)))
 	}
-	var brightness [256]float32
-	for p := range brightness {
-		brightness[p] = float32(p) / 255
-	}
-	t.fill = func(row []float32, i int) {
+	t.fill = func(row []float64, i int) {
 		for j, p := range pixels[i*t.dim : (i+1)*t.dim] {
-			row[j] = brightness[p]
+			row[j] = float64(float32(p) / 255)
 		}
 	}
 	return t, nil

@@ -13,10 +13,11 @@ func TestJudge(t *testing.T) {
 			d := random(60, 5, classes, 8)
 			m := spec.New(d)
 			x := parameters(m.Dim(), 1, 4)
-			got, err := m.Judge(x)
+			scores, err := m.Judge(x)
 			if err != nil {
 				t.Fatal(err)
 			}
+			got := scores.Classes
 			near(t, "accuracy", got.Accuracy.Value, m.Accuracy(x))
 			near(t, "majority", got.Majority, m.Majority())
 			if (got.Binary != nil) != (classes == 2) {

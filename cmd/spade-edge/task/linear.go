@@ -85,3 +85,17 @@ func sideOf(z float64) int {
 	}
 	return -1
 }
+
+func softmax(z []float64) {
+	top, sum := math.Inf(-1), 0.0
+	for _, v := range z {
+		top = max(top, v)
+	}
+	for k, v := range z {
+		z[k] = vec.Exp(v - top)
+		sum += z[k]
+	}
+	for k := range z {
+		z[k] /= sum
+	}
+}

@@ -9,19 +9,10 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
-type rowRule int
-
-const (
-	byRecord  rowRule = iota // a row is a CSV record: quoted cells may contain line breaks; empty rows are skipped
-	eachLine                 // a row is one line below the header; an unreadable line is an error
-	everyLine                // a row is one line below the header; an unreadable line is lost but keeps its place
-)
-
-func (r *csvFile) lines(below *bufio.Reader) {
+// readLines reads each line below the header as a row.
+func (r *csvFile) readLines(below *bufio.Reader) {
 	r.at, _ = r.FieldPos(0) // the line of the header
 	r.numbers.Alone, r.numbers.Commas = true, r.Comma == ';'
 	one := bufio.NewReader(nil)
@@ -34,44 +25,82 @@ func (r *csvFile) lines(below *bufio.Reader) {
 			return
 		}
 		r.at++
+		r.bad = false
 		one.Reset(strings.NewReader(line))
 		record, err := newReader(one, r.Comma).Read()
 		if err != nil { // the line is lost, but its person may be readable
 			r.broken(line, len(record), err)
 			record = strings.Split(line, string(r.Comma))
 		}
-		r.place(record, err != nil)
+		r.row(record)
 	}
 }
 
-// reason is why lines are lost: one kind of error in one column.
+// reason is why rows cannot be read: one kind of error in one column.
 type reason struct {
-	kind, text         string // text describes the first of the lines
-	first, last, lines int
+	kind, text        string // text describes the first of the rows
+	first, last, rows int    // where the first and the latest row begin, and how many there are
+
+	column *column  // if cells have text in place of numbers, their column
+	texts  []string // up to three different such cells
 }
 
-func (r *csvFile) reason(kind, text string) {
+// maxReasons is the maximum number of kinds of errors per file that are described.
+const maxReasons = 10
+
+// fault records an error in the current row. Errors of one kind are reported once. It returns nil if there are too many
+// kinds.
+func (r *csvFile) fault(kind, text string) *reason {
+	r.bad = true
 	if r.within {
 		kind = lineBreak
 	}
 	i := slices.IndexFunc(r.reasons, func(one *reason) bool { return one.kind == kind })
-	if i < 0 && len(r.reasons) < maxFaults {
-		r.reasons = append(r.reasons, &reason{kind: kind, text: text, first: r.at, last: r.at, lines: 1})
-	} else if i >= 0 && r.reasons[i].last < r.at {
-		r.reasons[i].last = r.at
-		r.reasons[i].lines++
+	if i < 0 && len(r.reasons) == maxReasons {
+		r.more++
+		return nil
+	} else if i < 0 {
+		i = len(r.reasons)
+		r.reasons = append(r.reasons, &reason{kind: kind, text: text, first: r.at})
 	}
+	one := r.reasons[i]
+	if one.last < r.at {
+		one.last = r.at
+		one.rows++
+	}
+	return one
 }
 
-// tell adds the reasons why lines are lost to r.unread.
-func (r *csvFile) tell() {
+// told returns the reasons as errors. A column of which most cells are text has an error of its own.
+func (r *csvFile) told() (all []error) {
 	for _, one := range r.reasons {
-		all := ""
-		if one.lines > 1 {
-			all = fmt.Sprintf(" (the first of %d such lines)", one.lines)
+		if one.rows > 3 && one.column != nil && 2*one.rows*len(r.columns) >= len(r.cells) {
+			all = append(all, r.textFault(one))
+			continue
 		}
-		r.unread = append(r.unread, fmt.Errorf("task: %s: line %d: %s%s", r.name, one.first, one.text, all))
+		such := ""
+		if one.rows > 1 {
+			such = fmt.Sprintf(" (the first of %d such lines)", one.rows)
+		}
+		all = append(all, fmt.Errorf("task: %s: line %d: %s%s", r.name, one.first, one.text, such))
 	}
+	if r.more > 0 {
+		all = append(all, fmt.Errorf("task: %s: %d more errors", r.name, r.more))
+	}
+	return all
+}
+
+// textFault returns the error for a column that holds text.
+func (r *csvFile) textFault(one *reason) error {
+	name := short(one.column.Name)
+	if !r.open {
+		return fmt.Errorf("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, name, one.rows, short(one.texts[0]))
+	}
+	advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
+	if len(one.texts) == 2 {
+		advice += "; with two texts it may be the label"
+	}
+	return fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", name, one.rows, r.name, short(one.texts[0]), advice)
 }
 
 const (
@@ -87,12 +116,12 @@ func (r *csvFile) broken(line string, at int, err error) {
 	open := strings.Count(line, `"`)%2 == 1
 	switch cells := strings.Split(line, string(r.Comma)); {
 	case !errors.As(err, &wrong):
-		r.fault(0, "empty", "empty line")
+		r.fault("empty", "empty line")
 	case open && wrong.Err == csv.ErrQuote && at < min(len(r.names), len(cells)):
-		r.fault(at, lineBreak, fmt.Sprintf("column %s: %s %s", short(r.names[at]), short(strings.Trim(cells[at], " \"\r\n")), noLineBreak))
+		r.fault(lineBreak, fmt.Sprintf("column %s: %s %s", short(r.names[at]), short(strings.Trim(cells[at], " \"\r\n")), noLineBreak))
 		r.within = true
 	default:
-		r.fault(at, "quote", fmt.Sprintf("cell %d: %s", at+1, badQuote))
+		r.fault("quote", fmt.Sprintf("cell %d: %s", at+1, badQuote))
 	}
 }
 
@@ -104,35 +133,6 @@ func unquoted(err error) error {
 		return fmt.Errorf("line %d: %s", wrong.StartLine, badQuote)
 	}
 	return err
-}
-
-// place adds exactly one row for a line, whatever the line contains. broken tells that the line is not a CSV record.
-func (r *csvFile) place(record []string, broken bool) {
-	from := len(r.cells)
-	r.bad = broken
-	switch {
-	case broken:
-	case len(filled(record)) == 0:
-		r.fault(0, "empty", "empty line")
-	default:
-		r.row(record)
-		if !r.bad && len(r.cells) == from {
-			r.noLabel()
-		}
-	}
-	if r.person != nil {
-		who := ""
-		if r.person.at < len(record) {
-			who = cell.Clean(record[r.person.at])
-		}
-		r.whose(who)
-	}
-	if r.bad {
-		r.cells = append(r.cells[:from], make([]float64, len(r.columns))...)
-	} else {
-		r.within = false
-	}
-	r.lost = append(r.lost, r.bad)
 }
 
 const noDrop = "each record is protected, and dropping one would change the number of records, which is public"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
@@ -83,20 +82,11 @@ type Spec struct {
 
 	Seed uint64 `json:"seed"` // determines the test samples and the generated data
 
-	Once *Once `json:"-"` // if not nil, files are read only once
-
 	// Files, if not nil, are CSV files in place of Source, one for each client. Preprocessing is fitted on the training
 	// samples of all files together; classes and categories come from all rows. Every file must have all columns that
 	// Drop does not list, in any order, and is split into its own training and test part. [Set] has the samples of all
 	// files in sequence, and [Set.Each] those of each file. Errors name the file.
 	Files []string `json:"-"`
-}
-
-// Once keeps what was read of files for all [Spec] values that have it, which may differ in Seed only.
-type Once struct {
-	sync.Once
-	train, test *table
-	err         error
 }
 
 // FieldError is an invalid field of a [Spec], or invalid text for a [Partition].
@@ -156,11 +146,7 @@ func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	rule := byRecord
-	if s.Records {
-		rule = eachLine
-	}
-	train, test, err := s.read(rule, s.columns)
+	train, test, err := s.read(s.columns)
 	if err != nil {
 		return nil, err
 	}
@@ -243,14 +229,9 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 	return set, nil
 }
 
-// read reads the Source, whose form must be valid, using l for CSV files. test is nil if the source has no test set.
-func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
+// read reads the Source, whose form must be valid, using l for CSV files. With Records each line of these is a row. test is nil if the source has no test set.
+func (s Spec) read(l layout) (train, test *table, err error) {
 	kind, arg, _ := strings.Cut(s.Source, ":")
-	if o := s.Once; o != nil && kind != "synthetic" {
-		s.Once = nil
-		o.Do(func() { o.train, o.test, o.err = s.read(rule, l) })
-		return o.train.own(), o.test.own(), o.err
-	}
 	switch kind {
 	case "idx":
 		return loadIDX(arg)
@@ -258,7 +239,7 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 		if s.Files == nil {
 			s.Files = []string{arg}
 		}
-		train, err = readFiles(s.Files, rule, l)
+		train, err = readFiles(s.Files, s.Records, l)
 		return train, nil, err
 	}
 	d := Clinical(clinicalPatients, s.Seed)
@@ -269,7 +250,11 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 	for _, c := range d.Y {
 		train.labels = append(train.labels, d.ClassNames[c])
 	}
-	train.fill = func(row []float32, i int) { copy(row, d.Row(i)) }
+	train.fill = func(row []float64, i int) {
+		for j := range row {
+			row[j] = d.Value(i, j)
+		}
+	}
 	return train, nil, nil
 }
 

@@ -56,6 +56,7 @@ func TestMessyFiles(t *testing.T) {
 		"no names":                    {" \n1,2.5,no\n", Spec{}, "the first line is empty, want the column names"},
 		"cells behind the last name":  {"a,b,y\n1,2.5,no,,\n-3,40,yes,\n", Spec{}, want},
 		"one name twice":              {"a,b,a,y\n", Spec{}, `columns 1 and 3 are both called "a"`},
+		"a name for no name":          {"a,,column 2,y\n", Spec{}, `columns 2 and 3 are both called "column 2"`},
 		"ragged":                      {"a,b,y\n1,2.5,no\n3,yes\n", Spec{}, "line 3: 2 cells, want 3 as in the header: put each cell with ',' in quotes"},
 		"ragged, too long":            {"a,b,y\n1,2,5,no\n", Spec{}, "line 2: 4 cells, want 3 as in the header"},
 		"thousands":                   {"a,y\n\"1,234,567\",no\n", Spec{}, `line 2: column "a": "1,234,567" has thousands separators`},
@@ -154,7 +155,7 @@ var numbered21 = func() string {
 // rows reads a file as Load does and returns the content of its rows, with ? for a missing number.
 func rows(content string, s Spec) (string, error) {
 	s = s.clean()
-	r, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
+	r, err := readCSV(strings.NewReader(content), "p.csv", false, s.columns)
 	if err != nil {
 		return "", err
 	}

@@ -80,10 +80,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 			slices.Sort(present)
 			m.Fill[j] = present[(n-1)/2]/2 + present[n/2]/2
 		default:
-			for _, x := range present {
-				m.Fill[j] += x
-			}
-			m.Fill[j] /= float64(n)
+			m.Fill[j] = sum(present) / float64(n)
 		}
 	}
 	for k, j := range firstOf(columns) {

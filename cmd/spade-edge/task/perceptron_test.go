@@ -1,66 +1,17 @@
 package task
 
 import (
-	"context"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// referencePerceptron returns 1/2 |softmax(V (act(W a), 1)) - y|², computed in float64 from the definition. It applies
-// referenceLoss to the outputs of the hidden units.
-func referencePerceptron(d *Data, hidden int, x []float32, sample int) float64 {
-	row := &Data{Dim: hidden + 1, Classes: d.Classes, Y: []int{d.Y[sample]}}
-	for h := range hidden {
-		z := 0.0
-		for j, a := range d.Row(sample) {
-			z += float64(x[h*d.Dim+j]) * float64(a)
-		}
-		if z < 0 {
-			z /= 8
-		}
-		row.X = append(row.X, float32(z))
-	}
-	row.X = append(row.X, 1)
-	return referenceLoss(row, x[hidden*d.Dim:], 0)
-}
-
 func perceptron(d *Data, hidden int) *Model { return ModelSpec{PerceptronModel, hidden}.New(d) }
 
 func (m *Model) start(seed uint64) []float32 { return m.spec.Start(m.data.Dim, m.data.Classes, seed) }
-
-func TestPerceptronLoss(t *testing.T) {
-	for _, c := range []struct{ classes, hidden, dim int }{{2, 1, 11}, {2, 5, 51}, {3, 4, 51},
-		{7, MaxHidden, MaxHidden*9 + 7*(MaxHidden+1)}} {
-		d := random(60, 9, c.classes, 4)
-		p := perceptron(d, c.hidden)
-		if spec := (ModelSpec{PerceptronModel, c.hidden}); p.Dim() != c.dim || p.Len() != 60 ||
-			spec.Dim(9, c.classes) != c.dim || spec.New(d).Dim() != c.dim {
-			t.Errorf("%+v: Dim %d, want %d; Len %d", c, p.Dim(), c.dim, p.Len())
-		}
-		for _, scale := range []float64{0, 0.01, 0.3, 1} {
-			x := parameters(p.Dim(), scale, 8)
-			mean := 0.0
-			for i := range p.Len() {
-				got, err := p.Loss(t.Context(), x, i)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if want := referencePerceptron(d, c.hidden, x, i); math.Abs(got-want) > 2e-4 || !(got >= 0 && got <= 1) {
-					t.Errorf("%+v, sample %d: loss %v, want %v", c, i, got, want)
-				}
-				mean += got / 60
-			}
-			if got := p.MeanLoss(x); math.Abs(got-mean) > 1e-12 {
-				t.Errorf("mean loss %v, want %v", got, mean)
-			}
-		}
-	}
-}
 
 // TestPerceptronInit checks that, at the zero vector, no weight alone changes the loss, and that the vector that Start
 // returns has no zero weight. That vector depends only on sizes and seed, and has the same bits on every processor.
@@ -146,24 +97,5 @@ func TestPerceptronFaults(t *testing.T) {
 	}
 	if (ModelSpec{PerceptronModel, 0}).Start(3, 2, 1) != nil || perceptron(good, 0).start(1) != nil {
 		t.Error("a start for no model")
-	}
-}
-
-func TestPerceptronConcurrentWithoutAllocation(t *testing.T) {
-	p := perceptron(random(20, 8, 5, 1), 9)
-	x := p.start(1)
-	want := p.MeanLoss(x)
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			if got := p.MeanLoss(x); got != want {
-				t.Errorf("mean loss %v, want %v", got, want)
-			}
-		})
-	}
-	wg.Wait()
-	ctx := context.Background()
-	if n := testing.AllocsPerRun(100, func() { p.Loss(ctx, x, 3) }); n != 0 {
-		t.Errorf("%v allocations a query", n)
 	}
 }

@@ -4,19 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Predictor applies a trained model to data in the form that the model's recipe describes. It computes predictions and
-// contributions in float64, so that other programs can reproduce them. It is safe for concurrent use.
+// Predictor applies a trained model to data in the form that the model's recipe describes. It is safe for concurrent use.
 type Predictor struct {
 	// Unknown, if not nil, is called for each value that is not a category of its column; the sample then has none of
 	// the column's categories. If Unknown is nil, such a value is an error.
@@ -31,10 +27,6 @@ type Predictor struct {
 
 	recipe *Recipe
 	model  []float32
-	x      []float64          // the model
-	origin []float64          // the value at which a column contributes 0, for each column before PCA
-	cuts   survival.Intervals // of a survival task
-	of     []int              // for each column before PCA, the index in Recipe.Columns of the column that it comes from
 }
 
 // Prediction is the output of a model for one sample.
@@ -71,28 +63,12 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	if len(model) != r.Dim() {
 		return nil, fmt.Errorf("task: found %d parameters, want %d for the model %v", len(model), r.Dim(), r.Model)
 	}
-	p := &Predictor{recipe: r, model: model, origin: make([]float64, r.full())}
 	for j, x := range model {
-		p.x = append(p.x, float64(x))
-		if !finite(p.x[j:]) {
+		if !finite([]float64{float64(x)}) {
 			return nil, fmt.Errorf("task: parameter %d of the model is %v, want a finite number", j, x)
 		}
 	}
-	if r.PCA != nil && r.Standardize == nil {
-		p.origin = r.PCA.Mean
-	}
-	if r.Survival != nil {
-		p.cuts = r.Survival.Cuts()
-	}
-	for k, c := range r.Columns {
-		p.of = append(p.of, slices.Repeat([]int{k}, max(1, len(c.Categories)))...)
-	}
-	if r.Missing != nil {
-		for _, name := range r.Missing.Columns {
-			p.of = append(p.of, indexOf(r.Columns, name))
-		}
-	}
-	return p, nil
+	return &Predictor{recipe: r, model: model}, nil
 }
 
 // Predict applies the model to each sample of a source, which is named as in [Spec].Source and must be of the recipe's
@@ -107,16 +83,8 @@ func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Pred
 	return p.predict(t)
 }
 
-// Scores has the figures of one kind of task; the others are nil.
-type Scores struct {
-	Classes  *score.ClassMetrics
-	Numbers  *score.NumberMetrics
-	Survival *survival.Metrics
-}
-
-// Evaluate measures the model on a source that is valid for Predict and also has labels, targets or times. It computes
-// in float32, as in training. If the recipe has a Subset, Evaluate drops samples with labels that are not in the recipe;
-// otherwise such labels are an error.
+// Evaluate measures the model on a source that is valid for Predict and also has labels, targets or times. If the recipe
+// has a Subset, Evaluate drops samples with labels that are not in the recipe; otherwise such labels are an error.
 func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (Scores, error) {
 	r := p.recipe
 	t, err := p.read(source, stdin, seed, true)
@@ -130,19 +98,16 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (Score
 	if d.Len() == 0 {
 		return Scores{}, fmt.Errorf("task: %s has no sample with one of the labels %s", t.name, quoted(r.Classes))
 	}
-	m, scores := r.Model.New(d), Scores{}
-	switch {
-	case r.Target != nil:
-		scores.Numbers, err = m.Errors(p.model)
-	case r.Survival != nil:
-		scores.Survival, err = m.Survival(p.model, nil)
-	default:
-		scores.Classes, err = m.judge(p.model, p.Threshold)
-	}
+	scores, err := r.Model.New(d).judge(p.model, p.Threshold)
+	return scores, in(t, err)
+}
+
+// in adds the name of the source to an error about its samples.
+func in(t *table, err error) error {
 	if err != nil {
 		err = fmt.Errorf("task: %s: %s", t.name, strings.TrimPrefix(err.Error(), "task: "))
 	}
-	return scores, err
+	return err
 }
 
 // read reads a source. If labels is false, all rows of a CSV file get the first class, and the label is not read.
@@ -152,13 +117,13 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 	}
 	l := p.layout(labels)
 	if source == "csv:-" && stdin != nil {
-		r, err := readCSV(stdin, "standard input", byRecord, l)
+		r, err := readCSV(stdin, "standard input", false, l)
 		if err != nil {
 			return nil, err
 		}
 		return r.table(), nil
 	}
-	train, test, err := Spec{Source: source, Seed: seed}.read(byRecord, l)
+	train, test, err := Spec{Source: source, Seed: seed}.read(l)
 	return cmp.Or(test, train), err
 }
 
@@ -209,127 +174,89 @@ func (p *Predictor) raw(t *table) *Data {
 }
 
 func (p *Predictor) predict(t *table) ([]Prediction, error) {
-	d := p.raw(t)
-	if err := d.checkColumns(p.recipe.raw()); err != nil {
+	r, d := p.recipe, p.raw(t)
+	if err := d.checkColumns(r.raw()); err != nil {
 		return nil, err
 	}
-	d = p.recipe.clean(d)
-	said := make([]Prediction, d.Len())
-	eigen.Share(d.Len(), func(from, to int) {
-		for i := from; i < to; i++ {
-			said[i] = p.sample(d.Row(i))
+	if r.Survival != nil { // the source has no times
+		d.Time, d.Horizon = make([]float64, d.Len()), r.Survival
+	}
+	d = r.clean(d)
+	m := r.Model.New(r.project(d))
+	answers, err := m.Answers(p.model)
+	if err != nil {
+		return nil, in(t, err)
+	}
+	said := make([]Prediction, len(answers))
+	for i, a := range answers {
+		one := &said[i]
+		switch {
+		case r.Survival != nil:
+			one.Survival, one.Median = a, r.Survival.Cuts().Median(a)
+		case r.Target != nil:
+			one.Number = a[0]
+		default:
+			one.Class, one.Probability = m.predict(p.model, i), a
 		}
-	})
-	for i, one := range said {
 		if t.ids != nil {
-			said[i].ID = t.ids[i]
+			one.ID = t.ids[i]
 		}
-		if !finite(one.Probability) || !finite(one.Survival) || !finite([]float64{one.Number}) || !finite(one.Contribution) {
-			return nil, fmt.Errorf("task: %s: sample %d has numbers too large for the model", t.name, i+1)
+		one.Contribution = make([]float64, len(r.Columns))
+	}
+	p.explain(said, m, d)
+	for i, one := range said {
+		if !finite(one.Contribution) {
+			return nil, in(t, fmt.Errorf(tooLarge, i+1))
 		}
 	}
 	return said, nil
 }
 
-// sample returns the prediction for a sample. columns has the values of the sample's columns before PCA.
-func (p *Predictor) sample(columns []float32) (said Prediction) {
-	row := make([]float64, len(columns))
-	for j, v := range columns {
-		row[j] = float64(v)
+// explain sets the contributions to predictions. d has the columns before PCA.
+func (p *Predictor) explain(said []Prediction, m *Model, d *Data) {
+	r := p.recipe
+	origin := make([]float64, d.Dim) // where a column contributes 0
+	if r.PCA != nil && r.Standardize == nil {
+		origin = r.PCA.Mean
 	}
-	z := p.outputs(row)
-	for k, v := range z {
-		if v > z[said.Class] {
-			said.Class = k
-		}
-	}
-	if p.recipe.Survival != nil {
-		said.Survival = survival.Curve(z[0], p.x[p.recipe.width():])
-		said.Median = p.cuts.Median(said.Survival)
-	} else if p.recipe.Target != nil {
-		said.Number = p.score(z, 0)
-	} else if len(z) > 1 {
-		said.Probability = slices.Clone(z)
-		softmax(said.Probability)
-	} else {
-		said.Class = max(sideOf(z[0]), 0)
-		said.Probability = []float64{vec.Sigmoid(-z[0]), vec.Sigmoid(z[0])}
-	}
-	score := p.score(z, said.Class)
-	for k := range p.recipe.Columns {
-		moved := slices.Clone(row)
-		for j, of := range p.of {
-			if of == k {
-				moved[j] = p.origin[j]
+	first := firstOf(r.Columns)
+	eigen.Share(len(first), func(from, to int) {
+		for k := from; k < to; k++ {
+			end, mark := first[k]+max(1, len(r.Columns[k].Categories)), -1
+			if r.Missing != nil {
+				mark = slices.Index(r.Missing.Columns, r.Columns[k].Name)
+			}
+			without := m.On(r.project(d.mapped(d.Dim, func(to, from []float64) {
+				copy(to, from)
+				copy(to[first[k]:end], origin[first[k]:end])
+				if at := r.raw() + mark; mark >= 0 {
+					to[at] = origin[at]
+				}
+			})))
+			for i := range said {
+				said[i].Contribution[k] = m.explained(p.model, i, said[i].Class) - without.explained(p.model, i, said[i].Class)
 			}
 		}
-		said.Contribution = append(said.Contribution, score-p.score(p.outputs(moved), said.Class))
-	}
-	return said
+	})
 }
 
-// outputs returns the logits for a row of values of the columns before PCA. For two classes the only element is the log
-// odds of class 1, and for a target the score before the sigmoid.
-func (p *Predictor) outputs(row []float64) []float64 {
-	r, w := p.recipe, p.x
-	if r.PCA != nil {
-		projected := make([]float64, len(r.PCA.Components))
-		for l, c := range r.PCA.Components {
-			for j, x := range row {
-				projected[l] += float64(c[j] * (x - r.PCA.Mean[j]))
-			}
-			projected[l] *= r.PCA.Scale
+// explained returns the score whose changes [Prediction].Contribution reports.
+func (m *Model) explained(x []float32, sample, class int) float64 {
+	if m.head.classes == 2 {
+		z := m.score(x, sample)
+		if m.goal != nil {
+			z = m.data.Range.at(vec.Sigmoid(z))
 		}
-		row = projected
+		return z
 	}
-	if r.Bias {
-		row = append(slices.Clip(row), 1)
-	}
-	if h := r.Model.Hidden; h > 0 {
-		n := h * len(row)
-		units := products(w[:n], row)
-		for k, z := range units {
-			units[k] = max(z, float64(leak*z))
+	var u units
+	w, a := m.last(&u, x, sample)
+	mean, own := 0.0, 0.0
+	for k := range m.head.classes {
+		z := vec.Dot(w[k*len(a):(k+1)*len(a)], a)
+		if mean += z / float64(m.head.classes); k == class {
+			own = z
 		}
-		row, w = append(units, 1), w[n:]
 	}
-	if r.Survival != nil {
-		w = w[:len(row)]
-	}
-	return products(w, row)
-}
-
-func products(weights, row []float64) (z []float64) {
-	for w := range slices.Chunk(weights, len(row)) {
-		z = append(z, eigen.Dot(w, row))
-	}
-	return z
-}
-
-// score returns the score whose changes [Prediction].Contribution reports. z is the result of outputs.
-func (p *Predictor) score(z []float64, class int) float64 {
-	if t := p.recipe.Target; t != nil {
-		return t.at(vec.Sigmoid(z[0]))
-	} else if len(z) == 1 {
-		return z[0]
-	}
-	sum := 0.0
-	for _, v := range z {
-		sum += v
-	}
-	return z[class] - sum/float64(len(z))
-}
-
-func softmax(z []float64) {
-	top, sum := math.Inf(-1), 0.0
-	for _, v := range z {
-		top = max(top, v)
-	}
-	for k, v := range z {
-		z[k] = vec.Exp(v - top)
-		sum += z[k]
-	}
-	for k := range z {
-		z[k] /= sum
-	}
+	return own - mean
 }

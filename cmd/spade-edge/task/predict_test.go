@@ -1,7 +1,6 @@
 package task
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -73,132 +72,83 @@ func predictors(t *testing.T) map[string]predictor {
 	return all
 }
 
-// TestPredictorIsTheModel checks that the predictions agree with the losses and the accuracy of the model in training.
-func TestPredictorIsTheModel(t *testing.T) {
+// TestPredictions checks that predictions agree with the losses of the model in training, and that a column's contribution
+// is the decrease of the score when the column, before PCA, is set to its mean.
+func TestPredictions(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
-			source := p.source
-			table, err := p.read(source, nil, 0, true)
+			r := p.recipe
+			table, err := p.read(p.source, nil, 0, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			said, err := p.predict(table)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// This data has all samples, without a test split, as a device reads them.
-			d := table.data(p.recipe)
-			is := d.Y
-			m, x := p.recipe.Model.New(p.recipe.prepare(d)), p.model
-			right := 0
-			for i, one := range said {
-				loss, err := m.Loss(context.Background(), x, i)
+			d := table.data(r) // all samples, without a test split
+			of := func(clean *Data) [][]float64 {
+				answers, err := r.Model.New(r.project(clean)).Answers(p.model)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r := p.recipe.Target; r != nil {
-					off := (one.Number-r.Low)/(r.High-r.Low) - r.scale(d.Target[i])
-					close(t, "loss", loss, off*off)
-					continue
+				return answers
+			}
+			score := func(answer []float64, class int) float64 {
+				switch len(answer) {
+				case 1:
+					return answer[0]
+				case 2:
+					return math.Log(answer[1] / answer[0])
 				}
-				want, sum := 0.0, 0.0
+				sum := 0.0
+				for _, q := range answer {
+					sum += math.Log(q)
+				}
+				return math.Log(answer[class]) - sum/float64(len(answer))
+			}
+			said, err := p.Predict(p.source, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clean, m, answers, at := r.clean(d), r.Model.New(r.prepare(d)), of(r.clean(d)), 0
+			for i, one := range said {
+				loss, err := m.Loss(t.Context(), p.model, i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := 0.0
 				for k, q := range one.Probability {
-					if k == is[i] {
+					if k == d.Y[i] {
 						q = 1 - q
 					}
 					want += q * q / 2
-					sum += one.Probability[k]
+				}
+				if r.Target != nil {
+					off := r.Target.scale(one.Number) - r.Target.scale(d.Target[i])
+					want = off * off
 				}
 				close(t, "loss", loss, want)
-				near(t, "sum of probabilities", sum, 1)
-				if one.Class != m.predict(x, i) {
-					t.Errorf("sample %d: class %d, want %d", i, one.Class, m.predict(x, i))
-				}
-				if one.Class == is[i] {
-					right++
-				}
 			}
-			scores, err := p.Evaluate(source, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			judged, errors := scores.Classes, scores.Numbers
-			if p.recipe.Target != nil {
-				want, err := m.Errors(x)
-				if err != nil || judged != nil {
-					t.Fatalf("%v, %v", judged, err)
+			for c, column := range r.Columns {
+				marker := -1
+				if r.Missing != nil {
+					marker = slices.Index(r.Missing.Columns, column.Name)
 				}
-				close(t, "R2", errors.R2.Value, want.R2.Value)
-				close(t, "RMSE", errors.RMSE.High, want.RMSE.High)
-				return
-			}
-			near(t, "accuracy", judged.Accuracy.Value, m.Accuracy(x))
-			near(t, "accuracy by hand", judged.Accuracy.Value, float64(right)/float64(len(said)))
-		})
-	}
-}
-
-// TestContributions checks that a column's contribution is the decrease of the score when the column, before PCA, is
-// set to its mean.
-func TestContributions(t *testing.T) {
-	for name, p := range predictors(t) {
-		t.Run(name, func(t *testing.T) {
-			source := p.source
-			said, err := p.Predict(source, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			table, err := p.read(source, nil, 0, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := p.recipe
-			raw := table.data(r)
-			if r.Missing != nil {
-				raw = r.fill(raw)
-			}
-			if r.Standardize != nil {
-				if raw, err = r.Standardize.Apply(raw); err != nil {
-					t.Fatal(err)
-				}
-			}
-			// The score is computed from its definition; TestPredictorIsTheModel checks the outputs.
-			score := func(row []float64, class int) float64 {
-				z := p.outputs(row)
-				if r.Target != nil {
-					return r.Target.Low + (r.Target.High-r.Target.Low)/(1+math.Exp(-z[0]))
-				}
-				if len(z) == 1 {
-					return z[0]
-				}
-				sum := 0.0
-				for _, v := range z {
-					sum += v
-				}
-				return z[class] - sum/float64(len(z))
-			}
-			for i, one := range said {
-				row := make([]float64, raw.Dim)
-				for j, x := range raw.Row(i) {
-					row[j] = float64(x)
-				}
-				at := 0
-				for c, column := range r.Columns {
-					moved := slices.Clone(row)
-					for range max(1, len(column.Categories)) {
-						moved[at] = p.origin[at]
-						at++
-					}
-					if r.Missing != nil {
-						if k := slices.Index(r.Missing.Columns, column.Name); k >= 0 {
-							moved[r.raw()+k] = p.origin[r.raw()+k]
+				end := at + max(1, len(column.Categories))
+				without := of(clean.mapped(clean.Dim, func(to, from []float64) {
+					for j, x := range from {
+						if to[j] = x; j >= at && j < end || marker >= 0 && j == r.raw()+marker {
+							to[j] = 0
+							if r.PCA != nil && r.Standardize == nil {
+								to[j] = r.PCA.Mean[j]
+							}
 						}
 					}
-					want := score(row, one.Class) - score(moved, one.Class)
+				}))
+				for i, one := range said {
+					want := score(answers[i], one.Class) - score(without[i], one.Class)
 					if math.Abs(one.Contribution[c]-want) > 1e-5 {
 						t.Fatalf("sample %d: column %q contributes %v, want %v", i, column.Name, one.Contribution[c], want)
 					}
 				}
+				at = end
 			}
 		})
 	}
@@ -245,7 +195,7 @@ func TestPredictFaults(t *testing.T) {
 		!slices.Equal(unknown, []string{"ward=w"}) {
 		t.Errorf("%v, %v, reported %v, want the ward reported", said, err, unknown)
 	}
-	for _, model := range [][]float32{nil, {1}, append(make([]float32, len(p.x)-1), float32(math.NaN()))} {
+	for _, model := range [][]float32{nil, {1}, append(make([]float32, len(p.model)-1), float32(math.NaN()))} {
 		if _, err := p.recipe.Predictor(model); err == nil {
 			t.Errorf("a model of %d numbers is taken", len(model))
 		}

@@ -148,7 +148,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	}
 	standardize, bias := r.Standardize != nil, r.Bias
 	s = Spec{
-		Source: s.named().Source, Files: s.Files, NA: s.NA, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records, Once: s.Once,
+		Source: s.named().Source, Files: s.Files, NA: s.NA, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records,
 		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
 	if r.Target != nil {
@@ -195,11 +195,9 @@ func (r *Recipe) read(s Spec, unknown func(column, cell string)) (train, test *t
 	if err := r.checkSource(s.Source); err != nil {
 		return nil, nil, err
 	}
-	rule, reader := byRecord, *r
-	if s.Records {
-		rule, reader.Subset = everyLine, false
-	}
-	train, test, err = s.read(rule, reader.layout(s.NA, unknown))
+	reader := *r
+	reader.Subset = r.Subset && !s.Records
+	train, test, err = s.read(reader.layout(s.NA, unknown))
 	if err == nil && s.Records {
 		train.canLose()
 		test.canLose()
@@ -228,8 +226,10 @@ func (r *Recipe) clean(d *Data) *Data {
 }
 
 // prepare returns the columns of the model for data that has the columns of the recipe.
-func (r *Recipe) prepare(d *Data) *Data {
-	d = r.clean(d)
+func (r *Recipe) prepare(d *Data) *Data { return r.project(r.clean(d)) }
+
+// project returns the columns of the model for data that has clean columns of the recipe.
+func (r *Recipe) project(d *Data) *Data {
 	if r.PCA != nil {
 		d = r.PCA.apply(d)
 	}

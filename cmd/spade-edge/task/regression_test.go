@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/spade-dfl/spade-edge/tinytest"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // targets returns random data with a target that is linear in the columns and sometimes outside its range.
@@ -27,72 +24,8 @@ func targets(n, dim int, seed uint64) *Data {
 	return d
 }
 
-// referenceTarget returns (s(z) - t)², computed from the definition. z is the product of the weights with the row or,
-// if hidden is not 0, with the outputs of the hidden units.
-func referenceTarget(d *Data, hidden int, x []float32, sample int) float64 {
-	row := d.Row(sample)
-	if hidden > 0 {
-		var out []float32
-		for h := range hidden {
-			z := 0.0
-			for j, a := range row {
-				z += float64(x[h*d.Dim+j]) * float64(a)
-			}
-			out = append(out, float32(max(z, z/8)))
-		}
-		row, x = append(out, 1), x[hidden*d.Dim:]
-	}
-	z := 0.0
-	for j, a := range row {
-		z += float64(x[j]) * float64(a)
-	}
-	t := (d.Target[sample] - d.Range.Low) / (d.Range.High - d.Range.Low)
-	return math.Pow(1/(1+math.Exp(-z))-max(0, min(t, 1)), 2)
-}
-
 func targetModels(d *Data) []*Model {
 	return []*Model{ModelSpec{Name: LinearModel}.New(d), ModelSpec{PerceptronModel, 1}.New(d), ModelSpec{PerceptronModel, 7}.New(d)}
-}
-
-func TestTargetLoss(t *testing.T) {
-	ctx := t.Context()
-	for _, m := range targetModels(targets(60, 9, 4)) {
-		d, hidden := m.data, m.spec.Hidden
-		if want := map[int]int{0: 9, 1: 11, 7: 71}[hidden]; m.Dim() != want || m.spec.Dim(9, 2) != want || m.Len() != 60 {
-			t.Errorf("%v: %d parameters, want %d; %d samples", m.spec, m.Dim(), want, m.Len())
-		}
-		for _, scale := range []float64{0, 0.01, 0.3, 3, 1e6} {
-			x, s := parameters(m.Dim(), scale, 8), testStream(3)
-			var queries []zoest.Query
-			var want []float64
-			for i := range d.Y {
-				got, err := m.Loss(ctx, x, i)
-				if err != nil || !(got >= 0 && got <= 1) {
-					t.Fatalf("%v, scale %v: loss %v, %v", m.spec, scale, got, err)
-				}
-				if ref := referenceTarget(d, hidden, x, i); scale < 1e3 && math.Abs(got-ref) > 2e-4 {
-					t.Errorf("%v, scale %v: loss %v, want %v", m.spec, scale, got, ref)
-				}
-				queries, want = append(queries, zoest.Query{Point: x, Sample: i}, zoest.Query{Point: x, Sample: -1 - s.IntN(9)}),
-					append(want, got, math.NaN())
-			}
-			got := make([]float64, len(queries))
-			if err := m.Losses(ctx, queries, got); err != nil || !slices.EqualFunc(got, want, func(a, b float64) bool {
-				return a == b || math.IsNaN(a) && math.IsNaN(b)
-			}) {
-				t.Errorf("%v, scale %v: other losses in a batch (%v)", m.spec, scale, err)
-			}
-			if n := testing.AllocsPerRun(10, func() { m.Losses(ctx, queries, got) }); n != 0 {
-				t.Errorf("%v: %v allocations a batch, want none", m.spec, n)
-			}
-		}
-		if err := tinytest.TestOracle(m, m.Dim(), m.Len()); err != nil {
-			t.Errorf("%v: %v", m.spec, err)
-		}
-		if !math.IsNaN(m.Accuracy(make([]float32, m.Dim()))) {
-			t.Errorf("%v has an accuracy", m.spec)
-		}
-	}
 }
 
 // TestTargetOfTwoValues checks that, if a target takes only the two ends of its range, the loss of the linear model
@@ -130,10 +63,11 @@ func TestTargetGolden(t *testing.T) {
 				}
 				losses = append(losses, loss)
 			}
-			e, err := m.Errors(x)
+			scores, err := m.Judge(x)
 			if err != nil {
 				t.Fatal(err)
 			}
+			e := scores.Numbers
 			losses = append(losses, e.RMSE.Value, e.MAE.Value, m.MeanLoss(x))
 		}
 		if got := digest(losses...); got != want {
@@ -153,21 +87,15 @@ func TestTargetFaults(t *testing.T) {
 		"data set has 8 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
 		"data set has 0 targets":              ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),
 		"a valid Range":                       ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{1, 1} })),
-		"9 targets, want 9 (one for each sam": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
+		"9 targets, want 9 (one finite numbe": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
+		"one finite number for each sample":   ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = append(slices.Clone(d.Target[1:]), nan) })),
 	} {
 		if _, err := m.Loss(context.Background(), make([]float32, 2), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %s", err, want)
 		}
-		if _, err := m.Errors(make([]float32, 2)); err == nil {
-			t.Errorf("errors of a model that has none: %s", want)
+		if _, err := m.Judge(make([]float32, 2)); err == nil {
+			t.Errorf("scores of a model that has none: %s", want)
 		}
-	}
-	if _, err := NewSoftmax(classes).Errors(make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "predicts classes") {
-		t.Errorf("errors of classes: %v", err)
-	}
-	far := with(d, func(d *Data) { d.Target = slices.Clone(d.Target); d.Target[1] = math.Inf(1) })
-	if _, err := (ModelSpec{Name: LinearModel}).New(far).Errors(make([]float32, far.Dim)); err == nil {
-		t.Error("errors of an infinite target")
 	}
 }
 

@@ -3,8 +3,9 @@ package task
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 // Validate reports every error that can be found without opening a file.
@@ -52,7 +53,7 @@ const mostNumbers = 20
 func (s Spec) checkClasses(names []string) error {
 	numbers := 0
 	for _, v := range names {
-		if _, err := strconv.ParseFloat(strings.Replace(v, ",", ".", 1), 64); err == nil {
+		if _, ok := cell.Decimal(v); ok {
 			numbers++
 		}
 	}

@@ -18,11 +18,11 @@ func TestWideHeader(t *testing.T) {
 	text.WriteString("label\n" + strings.Repeat("1,", columns) + "x\n" + strings.Repeat("2,", columns) + "y\n")
 	began := time.Now()
 	spec := Spec{Label: "label", Drop: []string{"c7"}, OneHot: []string{"c9"}}
-	r, err := readCSV(strings.NewReader(text.String()), "wide", byRecord, spec.columns)
+	r, err := readCSV(strings.NewReader(text.String()), "wide", false, spec.columns)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := readCSV(strings.NewReader(text.String()), "other", byRecord, layout(spec.columns).like(r))
+	other, err := readCSV(strings.NewReader(text.String()), "other", false, layout(spec.columns).like(r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,14 +51,14 @@ func TestLongCells(t *testing.T) {
 		if name == "person" {
 			spec.Person = "p"
 		}
-		_, err := readCSV(strings.NewReader(text), "file", byRecord, spec.columns)
+		_, err := readCSV(strings.NewReader(text), "file", false, spec.columns)
 		if err == nil || len(err.Error()) > 1000 {
 			t.Errorf("%s: an error of %d bytes: %.200s", name, len(fmt.Sprint(err)), fmt.Sprint(err))
 		}
 	}
 	fixed := Recipe{FittedOn: "x", Source: "csv", Columns: []Column{{"a", []string{"u", long}}}, Label: "label", Classes: []string{"x", "y"},
 		Model: ModelSpec{Name: SoftmaxModel}}
-	_, err := readCSV(strings.NewReader("a,label\n"+long+"z,x\n"), "file", byRecord, fixed.layout(nil, nil))
+	_, err := readCSV(strings.NewReader("a,label\n"+long+"z,x\n"), "file", false, fixed.layout(nil, nil))
 	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "... (200001 bytes)") {
 		t.Errorf("a category: an error of %d bytes: %.200s", len(fmt.Sprint(err)), fmt.Sprint(err))
 	}

@@ -111,10 +111,11 @@ func (s *stage) judge(models [][]float32) (w worth, err error) {
 		return worth{100 * s.test.Majority(), math.NaN()}, nil
 	}
 	for _, x := range models {
-		m, err := s.test.Judge(x)
+		scores, err := s.test.Judge(x)
 		if err != nil {
 			return w, err
 		}
+		m := scores.Classes
 		share := 100 / float64(len(models))
 		w.accuracy += share * m.Accuracy.Value
 		if m.Binary == nil || m.Binary.AUC == nil {

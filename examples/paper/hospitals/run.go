@@ -294,10 +294,11 @@ var metrics = []string{"accuracy", "majority", "AUC", "sensitivity", "specificit
 func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 	var out []mark
 	for i, w := range sites {
-		m, err := task.NewSoftmax(w.test).Judge(models[(i+shift)%len(models)])
+		scores, err := task.NewSoftmax(w.test).Judge(models[(i+shift)%len(models)])
 		if err != nil {
 			return nil, err
 		}
+		m := scores.Classes
 		b := m.Binary
 		if b.AUC == nil || b.Sensitivity == nil || b.Specificity == nil {
 			return nil, fmt.Errorf("hospitals: the held-out patients of %s are all of one class", heart.Hospitals[i])

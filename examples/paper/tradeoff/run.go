@@ -108,7 +108,9 @@ func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost
 		return figure.Cost{}, err
 	}
 	cost := figure.Cost{Steps: b.Steps, Seed: int(seed), Start: p.start()}
-	network.OnSend = func(m admm.Message) { cost.Scalars += int64(len(m.Vector)) }
+	network.Meter = func() func(*admm.Message) (int, error) {
+		return func(m *admm.Message) (int, error) { return len(m.Vector), nil }
+	}
 	var mean, gradient [Dim]float64
 	err = network.Run(ctx, func(int) error {
 		for t := range b.Tau {
@@ -136,6 +138,7 @@ func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost
 		}
 		return nil
 	})
+	cost.Scalars = network.Weight()
 	cost.Consensus /= float64(Clients * (b.Steps / b.Tau))
 	cost.Stationarity /= float64(b.Steps)
 	return cost, err

@@ -35,9 +35,9 @@ func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmd
 	return c
 }
 
-// JSONFlag adds the flag -json. The flag's help text ends with the value of the parameter more.
-func (c *Cmdline) JSONFlag(more string) {
-	c.BoolVar(&c.JSON, "json", c.JSON, "print one JSON object to standard output"+more)
+// JSONFlag adds the flag -json.
+func (c *Cmdline) JSONFlag() {
+	c.BoolVar(&c.JSON, "json", false, "print one JSON object to standard output")
 }
 
 // ParseArgs parses the command line. If -h is given, ParseArgs prints the help and returns [flag.ErrHelp]. Any other
@@ -57,8 +57,8 @@ func (c *Cmdline) ParseArgs() error {
 	var faults Faults
 	c.Visit(func(f *flag.Flag) {
 		c.Given[f.Name] = true
-		value, ok := f.Value.(flag.Getter) // not for a flag with a function
-		faults.When(ok && value.Get() == "", "-%s is empty", f.Name)
+		value, ok := f.Value.(flag.Getter)                                               // not for a flag with a function
+		faults.When(ok && value.Get() == "" && f.Name != "http", "-%s is empty", f.Name) // an empty -http means no page
 	})
 	if err := faults.Usage(); err != nil {
 		return err

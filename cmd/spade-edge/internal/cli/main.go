@@ -61,7 +61,7 @@ var endings = []struct {
 	{state.ErrLost, ExitMismatch, ": they do so after -patience, or with spade-edge run -without NAME; spade-edge export writes " +
 		"the model on any of their devices; spade-edge fleet next brings the member back with a new key (spade-edge help recovery)"},
 	{trust.ErrClone, ExitMismatch, ""},
-	{sdk.ErrQuarantine, ExitMismatch, ""},
+	{trust.ErrQuarantine, ExitMismatch, ""},
 	{fleetfile.ErrNoPairKey, ExitUsage, morePairs},
 	{pair.ErrMissing, ExitMismatch, otherPair},
 	{pair.ErrUsed, ExitMismatch, otherPair},

@@ -23,15 +23,18 @@ func EpsilonText(epsilon float64) string { return dpmech.FormatEpsilon(epsilon, 
 // Table writes rows of text. Each row begins with a name.
 type Table struct{ io.Writer }
 
-// Row writes a name and, next to it, formatted text.
+// Row writes a name and, next to it, formatted text. If there is no text, it writes nothing.
 func (t Table) Row(name, format string, args ...any) {
-	fmt.Fprintf(t, "%-14s %s\n", name, OneLine(fmt.Sprintf(format, args...)))
+	if text := OneLine(fmt.Sprintf(format, args...)); text != "" {
+		fmt.Fprintf(t, "%-14s %s\n", name, text)
+	}
 }
 
 // Wrap is like Row, but breaks the text into lines of at most 80 columns.
 func (t Table) Wrap(name, format string, args ...any) {
-	words := strings.Fields(OneLine(fmt.Sprintf(format, args...)))
-	fmt.Fprintln(t, Wrapped(fmt.Sprintf("%-14s", name), strings.Repeat(" ", 15), words, 80))
+	if words := strings.Fields(OneLine(fmt.Sprintf(format, args...))); len(words) > 0 {
+		fmt.Fprintln(t, Wrapped(fmt.Sprintf("%-14s", name), strings.Repeat(" ", 15), words, 80))
+	}
 }
 
 // OneLine returns text as one line and escapes unprintable characters, because parts of text may come from other

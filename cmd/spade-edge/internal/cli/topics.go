@@ -5,7 +5,6 @@ import (
 	"embed"
 	"fmt"
 	"io"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -44,29 +43,11 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 		_, err = io.WriteString(w, text("topics/"+name))
 	} else if t := p.about(name); t != "" {
 		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
-	} else if found := lookup(name); name != "" && found != "" {
-		_, err = fmt.Fprintf(w, "No topic is called %q. These pages mention it (%s help NAME shows a page):\n\n%s", name, p.Name, found)
 	} else {
 		err = Usage("no topic or command is called %q; the topics are %s; the commands are %s", name,
 			strings.Join(TopicNames(), ", "), strings.Join(names(), ", "))
 	}
 	return err
-}
-
-// lookup returns a line for each topic and command whose text has a word that begins with the given word: its name and
-// the first line of the text that matches. It returns "" if nothing matches.
-func lookup(word string) (all string) {
-	mention := regexp.MustCompile(`(?im)^.*\b` + regexp.QuoteMeta(word) + `.*$`)
-	for _, folder := range []string{"topics", "usage"} {
-		files, _ := texts.ReadDir(folder) // embedded: cannot fail
-		for _, f := range files {
-			name := strings.TrimSuffix(f.Name(), ".txt")
-			if line := mention.FindString(text(folder + "/" + name)); line != "" {
-				all += fmt.Sprintf("  %-16s %s\n", name, strings.TrimSpace(line))
-			}
-		}
-	}
-	return all
 }
 
 // Release is the version and commit of a release, such as "v1.2.0 0123456789ab". The linker sets it (.ci/release). If

@@ -14,19 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
-// Fitted is the result of the fit command, printed as text or, with -json, as JSON.
-type Fitted struct {
-	Task     string   `json:"task"`
-	Model    string   `json:"model"`
-	Hidden   int      `json:"hidden,omitempty"`
-	Dim      int      `json:"dim"`     // number of parameters, "dim" in the fleet file
-	Classes  []string `json:"classes"` // empty for a numeric target
-	FittedOn string   `json:"fitted_on"`
-
-	Intervals int      `json:"intervals,omitempty"`       // of a survival task
-	ToldOf    []string `json:"missing_told_of,omitempty"` // with -missing indicator: the columns with an indicator
-}
-
 // Fit is the command that fits the preprocessing for the members' data.
 func Fit(_ context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
@@ -34,7 +21,6 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	o.RegisterSource(c)
 	o.RegisterModel(c)
 	c.Uint64Var(&o.Asked.Method.Seed, "seed", 1, "seed of the data split and of generated data")
-	c.JSONFlag("")
 	fittedOn := c.String("fitted-on", "", "what the public data is, in a few `words`, for the certificate of every member")
 	file := c.String("out", "", "write the task to this `file` (default standard output)")
 	if err := c.ParseArgs(); err != nil {
@@ -61,38 +47,30 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	setup.Suspect(c.Log, recipe, spec, true)
-	r := Fitted{
-		Task: *file, Model: recipe.Model.Name, Hidden: recipe.Model.Hidden, Dim: recipe.Dim(), Classes: recipe.Classes,
-		FittedOn: recipe.FittedOn,
-	}
-	if h := recipe.Survival; h != nil {
-		r.Intervals = h.Cuts().Len()
-	}
-	if recipe.Missing != nil {
-		r.ToldOf = recipe.Missing.Columns
-	}
 	if *file == "" {
 		fmt.Fprintf(c.Out, "%s", text)
-		r.write(cli.Table{Writer: c.Log})
+		fitted(cli.Table{Writer: c.Log}, recipe)
 		return nil
 	}
 	if err := cli.WriteAll([]cli.Written{{Path: *file, Content: text}}, false); err != nil {
 		return err
 	}
-	return c.Print(r, r.write)
+	fitted(cli.Table{Writer: c.Out}, recipe)
+	return nil
 }
 
-func (r Fitted) write(t cli.Table) {
+// fitted prints what the recipe is for.
+func fitted(t cli.Table, r *task.Recipe) {
 	of := fmt.Sprintf("%d classes", len(r.Classes))
 	switch {
-	case r.Intervals > 0:
-		of = fmt.Sprintf("%d intervals of time", r.Intervals)
+	case r.Survival != nil:
+		of = fmt.Sprintf("%d intervals of time", r.Survival.Cuts().Len())
 	case r.Classes == nil:
 		of = "a target"
 	}
-	t.Row("dim", "%d, of %s with %s", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, of)
+	t.Row("dim", "%d, of %s with %s", r.Dim(), r.Model, of)
 	t.Row("fitted on", "%s", r.FittedOn)
-	if r.ToldOf != nil {
-		t.Row("missing", "indicated by a column each: %s", strings.Join(r.ToldOf, ", "))
+	if r.Missing != nil && r.Missing.Columns != nil {
+		t.Row("missing", "indicated by a column each: %s", strings.Join(r.Missing.Columns, ", "))
 	}
 }

@@ -45,14 +45,13 @@ type fleetEdit struct {
 
 // FleetResult describes a change to a fleet, printed as text or, with -json, as JSON.
 type FleetResult struct {
-	Action  string       `json:"action"`
-	Fleet   string       `json:"fleet"`
-	Run     string       `json:"run"`
-	Hash    string       `json:"fleet_hash"`
-	SHA256  string       `json:"fleet_sha256"` // of the file, keys and addresses included
-	SameRun bool         `json:"same_run"`     // the hash is unchanged: a started run adopts the change
-	DryRun  bool         `json:"dry_run"`
-	Files   []fileChange `json:"files"`
+	Action string       `json:"action"`
+	Fleet  string       `json:"fleet"`
+	Run    string       `json:"run"`
+	Hash   string       `json:"fleet_hash"`
+	SHA256 string       `json:"fleet_sha256"` // of the file, keys and addresses included
+	DryRun bool         `json:"dry_run"`
+	Files  []fileChange `json:"files"`
 	// Privacy is the cost of the whole run; null if it is not private.
 	Privacy *setup.Privacy `json:"privacy"`
 
@@ -77,7 +76,7 @@ var errSettled = errors.New("members, edges and settings are part of the fleet's
 // Edit is the command that changes the files of a fleet.
 func Edit(_ context.Context, c *cli.Cmdline) error {
 	verb := ""
-	if len(c.Argv) > 0 && c.Argv[0] != "-h" {
+	if len(c.Argv) > 0 && !strings.HasPrefix(c.Argv[0], "-") {
 		verb, c.Argv = c.Argv[0], c.Argv[1:]
 	}
 	e := &fleetEdit{Cmdline: c, r: FleetResult{Action: verb, Files: []fileChange{}, Notes: []string{}}}
@@ -88,7 +87,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		}
 		return cli.Usage("no action given, want add, remove, next, take or show")
 	}
-	c.JSONFlag("")
+	c.JSONFlag()
 	if verb == "show" {
 		return show(c)
 	}
@@ -149,7 +148,7 @@ func (e *fleetEdit) finish() error {
 // describe fills in the result of a change to the fleet file with the given text, and notes what every device needs.
 func (e *fleetEdit) describe(text []byte) {
 	f := e.file.Fleet
-	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, fmt.Sprintf("%x", f.Hash()), f.Hash() == e.hash
+	e.r.Fleet, e.r.Run, e.r.Hash = e.path, f.Run, fmt.Sprintf("%x", f.Hash())
 	e.r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
 	if e.run != "" { // every device needs the files of the next run
 		name, start := filepath.Base(e.path), ""

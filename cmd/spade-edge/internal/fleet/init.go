@@ -17,12 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -34,7 +32,6 @@ type initOptions struct {
 	hosts                                  string
 	broker, brokerAt                       string // kind and address of the broker; empty for websockets
 	stream                                 []string
-	format                                 scorer.Format // of the stream's messages; empty for the default
 	deal                                   bool
 	records                                []int // per node, with -unit record
 
@@ -103,14 +100,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		o.stream, err = words(text)
 		return err
 	})
-	c.Func("format", "what the program of -stream speaks: json or cbor, as Python's spade_edge.scorer does (default json)", func(text string) error {
-		o.format = scorer.Format(text)
-		if o.format != scorer.JSON && o.format != scorer.CBOR {
-			return fmt.Errorf("want %s or %s", scorer.JSON, scorer.CBOR)
-		}
-		return nil
-	})
-	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each uses its own part (default true without -members)")
+	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each uses its own part (default true without -members and -task)")
 	taskFile := c.String("task", "", "the `file` that fit wrote: how every node prepares its own -data, and the model; without -data: "+
 		"a JSON object that every program must repeat in its hello")
 	o.RegisterData(c)
@@ -160,7 +150,6 @@ func (o *initOptions) check() error {
 	var f cli.Faults
 	n := cli.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members each set the fleet's members: give exactly one of these flags, not %d", n)
-	f.When(o.Given["format"] && !o.Given["stream"], "-format needs -stream: it is the format of the program's messages")
 	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
 	_, err := strconv.Atoi(o.nodeNames)
@@ -187,13 +176,12 @@ func (o *initOptions) check() error {
 	f.When(o.deal && !o.builtin(), "-deal needs -data")
 	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"], "-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
-		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the task has %d parameters: leave -dim out", o.dim, o.Recipe.Dim())
 		o.dim = o.Recipe.Dim()
 	}
-	f.When(o.Recipe == nil && !o.deal && !o.Given["dim"],
-		"-dim is missing: init cannot count the model's parameters without the nodes' data")
-	f.When(o.Recipe == nil && !o.deal && o.builtin() && o.Model.Name == task.PerceptronModel,
-		"-model perceptron on each node's own data needs -task: all nodes must start from the same parameters")
+	f.When(o.builtin() && !o.deal && o.Recipe == nil, "-task is missing: it says how each node prepares its own -data, and fit makes it; or give -dim, "+
+		"with -stream or a gap to fill in")
+	f.When(o.builtin() && o.Given["dim"], "-dim cannot be combined with -data: the number of parameters follows from the data or the task")
+	f.When(!o.builtin() && !o.Given["dim"], "-dim is missing: init cannot count the parameters of your program's model")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
@@ -260,10 +248,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error
 	if o.deal {
-		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Dim {
-			err = cli.Usage("-dim is %d, but with this data the model has %d parameters: leave -dim out", o.dim, p.Fleet.Dim)
-		}
-		if err == nil {
+		if p, err = o.Options.Build(o.runID); err == nil {
 			o.Recipe, err = p.Recipe("the data of all nodes of this trial together")
 		}
 	} else {
@@ -281,8 +266,6 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		}
 		if o.Recipe != nil {
 			p.X0 = o.Recipe.Start(o.Asked.Method.Seed)
-		} else if s := o.DataSpec(); o.builtin() && s.Validate() != nil {
-			return nil, setup.AsUsage(s.Validate())
 		}
 		err = p.MakeFleet(o.runID, o.dim)
 	}
@@ -322,8 +305,6 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 	default:
 		f.When(!o.Given["samples"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes, or -samples "+
 			"if all are the same: with -unit record, the numbers are public and fixed", len(o.records), len(o.Names))
-		f.When(o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted preprocessing on its own records, each record "+
-			"would affect how the others are preprocessed")
 		places := o.Asked.Privacy.Places
 		f.When(places > 1 && !o.builtin() && o.Spec.Person == "", "-places needs -person: the column that names the person of a row, by "+
 			"which your program groups the rows")

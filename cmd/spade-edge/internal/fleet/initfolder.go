@@ -3,7 +3,6 @@ package fleet
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -154,8 +153,6 @@ func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
 
 func (o *initOptions) oracle(number int) map[string]any {
 	switch {
-	case o.Given["format"]:
-		return map[string]any{"stream": o.stream, "format": o.format}
 	case o.Given["stream"]:
 		return map[string]any{"stream": o.stream}
 	case !o.builtin():
@@ -168,17 +165,11 @@ func (o *initOptions) oracle(number int) map[string]any {
 			b["data"] = kind + ":" + abs
 		}
 	}
-	if o.Recipe == nil {
-		b["fit"], b["model"] = "own", o.ModelSpec().Name
+	if o.Given["na"] {
+		b["na"] = s.NA
 	}
-	fields := map[string]any{}
-	text, _ := json.Marshal(s) // cannot fail: each field has a JSON form
-	_ = json.Unmarshal(text, &fields)
-	for name, value := range fields {
-		own := o.Recipe == nil || name == "na" || name == "test_fraction" // the fleet's task has the other fields
-		if own && b[name] == nil && o.Given[strings.ReplaceAll(name, "_", "-")] {
-			b[name] = value
-		}
+	if o.Given["test-fraction"] {
+		b["test_fraction"] = s.TestFraction
 	}
 	if o.deal {
 		b["share"] = map[string]any{"partition": o.Partition, "of": o.Nodes, "number": number}
@@ -209,7 +200,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		then = fmt.Sprintf("and %d of cool-down", m.Cooldown)
 	}
 	t.Row("rounds", "%d%s, %s", m.Rounds, cli.MixingText(m.Mixing), then)
-	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
+	r.Privacy.Write(t, m.Rounds, false)
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
 	}

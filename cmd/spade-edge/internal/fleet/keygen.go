@@ -28,8 +28,6 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	addresses := c.String("address", "", "where neighbors reach the node: host:port or wss://host:port/path, several separated by commas")
 	from := c.String("from", "", "print the line for this key `file`, and make no key")
 	pairs := c.Int("pairs", 8, "how many one-time keys to make for noise that members share, one for each `run`; with -from, none by default")
-	c.JSON = true
-	c.JSONFlag(", which keygen always does")
 	if err := c.ParseArgs(); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -97,7 +98,6 @@ type demo struct {
 	began    time.Time
 	trs      []*ws.Transport
 	keys     []ed25519.PrivateKey
-	pairs    pair.Memory // one-time keys, if members share noise
 	file     *fleetfile.File
 	monitors []*monitor.Monitor
 	group    *monitor.Group
@@ -116,24 +116,27 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models []
 	if err = d.listen(); err == nil {
 		err = d.monitor(ctx, addr)
 	}
-	if err == nil {
-		d.Plan, err = d.Fleet.PlanOn(d.Graph) // with the one-time keys
-	}
 	if err != nil {
 		return nil, nil, err
 	}
 	releases := sim.NewTranscript(len(d.trs), d.round)
 	start, nodes := time.Now(), make([]*sdk.Node, len(d.trs))
+	secrets := mathrand.Uint64() // in one process, members need no keys to share noise
 	for i, tr := range d.trs {
-		nodes[i], err = sdk.New(sdk.Config{
+		cfg := sdk.Config{
 			Fleet: d.Plan, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
 			Window: zoest.Window(d.Fleet.Dim),
-			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs,
+			Key:    d.keys[i], Keys: d.file.SigningKeys,
 			Events: monitor.Both(d.monitors[i].Events(), sdk.Events{
 				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
 			}),
-		})
-		if err != nil {
+		}
+		if d.Fleet.Privacy.PairSigma > 0 {
+			cfg.Secret = func(neighbor string) pair.Secret {
+				return pair.Simulated(secrets, i, slices.Index(d.Fleet.Members, neighbor))
+			}
+		}
+		if nodes[i], err = sdk.New(cfg); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -220,13 +223,6 @@ func (d *demo) listen() error {
 		}
 		d.keys = append(d.keys, key)
 		d.file.Members = append(d.file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
-		if d.Fleet.Privacy.PairSigma > 0 {
-			own, err := d.pairs.Add()
-			if err != nil {
-				return err
-			}
-			d.Fleet.PairKeys = append(d.Fleet.PairKeys, own)
-		}
 	}
 	for i, name := range d.Fleet.Members {
 		link := ws.ConfigOf(d.file, name, d.keys[i], "127.0.0.1:0")
@@ -298,5 +294,5 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 	t.Row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
 		cli.BytesText(r.BytesSent), p.Fleet.Method.Last(), cli.ReleaseWord(p.Fleet.Method), len(p.Fleet.Edges))
 	t.Row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
-	r.WritePrivacy(t)
+	r.Privacy.Write(t, r.Rounds, false)
 }

@@ -54,18 +54,12 @@ func (o *planOptions) Read(c *cli.Cmdline) error {
 	o.RegisterModel(c)
 	c.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d")
 	c.IntVar(&o.samples, "samples", 100, "samples of each client, m")
-	c.IntVar(&o.Steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
-	c.Int64Var(&o.Queries, "queries", 0, "queries that a client makes in all rounds (instead of -rounds)")
 	if err := o.ParseArgs(); err != nil {
 		return err
 	}
 	var f cli.Faults
-	f.When(cli.Count(o.Given["rounds"], o.Given["steps"], o.Given["queries"]) > 1,
-		"-rounds, -steps and -queries cannot be combined: each sets the length of the run")
 	f.When(o.dim < 1 || o.dim > wire.MaxDim, "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.samples < 1 || o.samples > math.MaxInt32, "-samples is %d, want 1..%d", o.samples, math.MaxInt32)
-	f.When(o.Given["steps"] && (o.Steps < 1 || o.Steps > math.MaxInt32), "-steps is %d, want 1..%d", o.Steps, math.MaxInt32)
-	f.When(o.Given["queries"] && o.Queries < 1, "-queries is %d, want at least 1", o.Queries)
 	t := float64(o.Asked.Method.Rounds) * float64(o.Asked.Method.Tau)
 	f.When(t > math.MaxInt32, "-rounds %d and -tau %d give %.3g local steps, want at most %d", o.Asked.Method.Rounds,
 		o.Asked.Method.Tau, t, math.MaxInt32)
@@ -95,15 +89,12 @@ func (o *planOptions) plan(p *setup.Problem) (*Report, error) {
 	m, samples := f.Method, p.Samples[0]
 	r := &Report{
 		Nodes: o.Nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: samples, Batch: samples,
-		Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
+		Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau),
 		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
 		ShareLeft: 1, NonPrivate: o.Asked.Privacy.NonPrivate,
 	}
 	if m.Batch > 0 {
 		r.Batch = min(m.Batch, samples)
-	}
-	if o.Known(o.dim, p.Samples).Scheduled() {
-		r.Schedule = "paper"
 	}
 	calm := topology.Decay{Step: 1, Mix: make([]float64, m.Mixing)} // for a node without neighbors
 	if o.Nodes == 1 {
@@ -135,7 +126,7 @@ func (o *planOptions) plan(p *setup.Problem) (*Report, error) {
 	}
 	r.Chosen = p.Chosen
 	if !o.Asked.Privacy.NonPrivate {
-		r.Privacy = p.Privacy([]string{"every parameter of this plan"})
+		r.Privacy = setup.NewPrivacy(f.Total(m.Rounds), f, []string{"every parameter of this plan"})
 		r.Forecast = p.Forecast()
 	}
 	return r, nil

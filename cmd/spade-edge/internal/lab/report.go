@@ -26,7 +26,6 @@ type Report struct {
 	Mixing   int     `json:"mixing,omitempty"` // mixing rounds after each learning round
 	Tau      int     `json:"tau"`
 	Steps    int64   `json:"steps"` // T = K*tau
-	Schedule string  `json:"schedule"`
 	Eta      float64 `json:"eta"`
 	Mu       float64 `json:"mu"`
 	Rho      float64 `json:"rho"`
@@ -85,12 +84,8 @@ func (r *Report) multiply(queries int64) error {
 func (r *Report) write(t cli.Table, f *sdk.Fleet) {
 	t.Row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
-	schedule := ""
-	if r.Schedule == "paper" {
-		schedule = ", the paper's non-private schedule"
-	}
-	t.Row("schedule", "%d rounds of %d local steps (%d steps%s)%s, and %d of cool-down", r.Rounds, r.Tau, r.Steps,
-		schedule, cli.MixingText(r.Mixing), r.Cooldown)
+	t.Row("schedule", "%d rounds of %d local steps (%d steps)%s, and %d of cool-down", r.Rounds, r.Tau, r.Steps,
+		cli.MixingText(r.Mixing), r.Cooldown)
 	t.Row("method", "eta %.6g, mu %.6g, rho %.6g, beta %.6g", r.Eta, r.Mu, r.Rho, r.Beta)
 	if r.Nodes > 1 {
 		t.Row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
@@ -113,7 +108,7 @@ func (r *Report) write(t cli.Table, f *sdk.Fleet) {
 		t.Row("broker", "over a broker, a node sends %s in a round and receives as much, headers included: %.3g s of airtime each way at 10 kbit/s",
 			cli.BytesText(r.BytesBroker), float64(8*r.BytesBroker)/10e3)
 	}
-	r.Privacy.Write(t, r.Rounds, "")
+	r.Privacy.Write(t, r.Rounds, false)
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(f, r.Forecast))
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -91,14 +90,13 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 		r.WriteWorth(t)
 		t.Row("consensus error", "%.3g, mean squared distance from the average model", r.ConsensusError)
 		t.Row("cost", "%d losses, %d numbers (%s) sent, %.1f s", r.Queries, r.ScalarsSent, cli.BytesText(r.BytesSent), r.Seconds)
-		r.WritePrivacy(t)
+		r.Privacy.Write(t, r.Rounds, true)
 		t.Row("transcript", "%s", r.Transcript)
 	})
 }
 
 // runsOf returns a run for each epsilon and seed, ordered by epsilon.
 func runsOf(o setup.Options, epsilons []float64, seeds []uint64) (runs []setup.Options) {
-	o.Once, o.TestOnce = new(task.Once), new(task.Once)
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {
 			run := o

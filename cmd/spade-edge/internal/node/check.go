@@ -24,7 +24,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -61,7 +60,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	unreadable := cmd.String("unreadable", "5%", "the largest `share` of a table's rows that may be unreadable; check fails above it")
 	anyDelta := cmd.Bool("any-delta", false, setup.AnyDeltaUsage)
 	anyway := cmd.Bool("anyway", false, "as in run: accept a forecast that the run gains next to nothing")
-	cmd.JSONFlag("")
+	cmd.JSONFlag()
 	path, err := cmd.ParseFile()
 	if err != nil {
 		return err
@@ -121,30 +120,15 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		return
 	}
 	c.ok("node file", "%q of %s", node.Name, node.Fleet)
-	file, err := fleetfile.Read(node.Fleet)
+	file, key, err := node.Load()
 	if err != nil {
-		c.fail("fleet file", cli.ExitUsage, err)
-	} else {
-		f, hash := file.Fleet, file.Fleet.Hash()
-		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", f.Run, len(file.Members), f.Dim, hash[:8])
-	}
-	key, err := secret.ReadKey(node.Key)
-	if err != nil {
-		c.fail("key", cli.ExitUsage, err)
-	}
-	if file == nil || key == nil {
+		c.fail("files", cli.ExitUsage, err)
 		return
 	}
-	err = node.CheckIdentity(file, key)
-	if err != nil {
-		c.fail("key", cli.ExitUsage, err)
-	} else {
-		c.ok("key", "is %q's in the fleet file, and nobody else can read it; fingerprint %s", node.Name,
-			signed.Fingerprint(key.Public().(ed25519.PublicKey)))
-	}
-	if _, _, together := node.Load(); err == nil && together != nil {
-		c.fail("ledger", cli.ExitUsage, together) // the ledger is missing or superfluous: every other problem is already reported
-	}
+	f, hash := file.Fleet, file.Fleet.Hash()
+	c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", f.Run, len(file.Members), f.Dim, hash[:8])
+	c.ok("key", "is %q's in the fleet file, and nobody else can read it; fingerprint %s", node.Name,
+		signed.Fingerprint(key.Public().(ed25519.PublicKey)))
 	d := &device.Device{File: node, Fleet: file, Key: key}
 	var errProxy error
 	if d.Proxy, errProxy = node.OpenProxy(); errProxy != nil {
@@ -166,7 +150,7 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		c.warn("neighbors", "not asked: they would learn that this node cannot start because of its data")
 	case offline:
 		c.warn("neighbors", "not asked: -offline")
-	case err == nil && errProxy == nil:
+	case errProxy == nil:
 		c.neighbors(ctx, d, edges)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -38,13 +39,10 @@ type Exported struct {
 	NonPrivate  bool   `json:"non_private"`
 	// Predicts reports whether the file is a model file that includes the preprocessing, which the predict and evaluate
 	// commands need.
-	Predicts bool `json:"predicts"`
-	Alone    bool `json:"alone"` // whether the model is the site's own
-	// Queries and Failed count the losses that were asked for, and those that failed; Failure is why the last of them did.
-	// They are for this device only, and not in the file.
-	Queries int64  `json:"-"`
-	Failed  int64  `json:"failed_queries,omitempty"`
-	Failure string `json:"last_failure,omitempty"`
+	Predicts bool  `json:"predicts"`
+	Alone    bool  `json:"alone"` // whether the model is the site's own
+	Queries  int64 `json:"-"`     // losses that were asked for; for this device only, as Losses, and not in the file
+	monitor.Losses
 	// Verdict is the verdict in the state folder, if there is one.
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 }
@@ -56,7 +54,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		"deviations, categories); the privacy guarantee does not cover it")
 	accepted := c.Bool("accepted", false, "the model that the verdict accepts here; if that is the site's own, it must stay on this device")
 	force := c.Bool("force", false, "overwrite an existing file")
-	c.JSONFlag("")
+	c.JSONFlag()
 	path, err := c.ParseFile()
 	if err != nil {
 		return err
@@ -65,25 +63,27 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	if err := checkExport(*to, format, *ownFit); err != nil {
 		return err
 	}
-	node, file, err := readFiles(path)
+	site, err := readSite(path)
 	if err != nil {
 		return err
 	}
+	node, file := site.Node, site.Fleet
 	kept, err := device.Kept(node, file)
 	if err != nil {
 		return err
 	}
 	f, last := file.Fleet, file.Fleet.Method.Last()
-	model, alone, v := kept.Model, false, readVerdict(c.Log, node, file)
+	model, alone, v := kept.Model, false, readVerdict(c.Log, site)
 	if *accepted {
-		if model, alone, err = acceptedModel(v, node, file, kept, format); err != nil {
+		if model, alone, err = acceptedModel(site, v, kept, format); err != nil {
 			return err
 		}
 	}
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last,
 		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
-		Alone: alone, Verdict: v, Queries: kept.Queries, Failed: kept.Failed, Failure: kept.Failure,
+		Alone: alone, Verdict: v, Queries: kept.Queries,
+		Losses: monitor.Losses{FailedQueries: kept.Failed, LastFailure: kept.Failure},
 	}
 	warn(c.Log, v, r.Model, path)
 	copied := *to + ".certificate.json"
@@ -123,17 +123,17 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 
 // acceptedModel returns the model that the verdict v accepts, with kept.Round set to its release, and whether it is the
 // site's own.
-func acceptedModel(v *verdict.Verdict, node *fleetfile.Node, file *fleetfile.File, kept *state.Snapshot, format string) (model []float32, alone bool, err error) {
+func acceptedModel(site *verdict.Site, v *verdict.Verdict, kept *state.Snapshot, format string) (model []float32, alone bool, err error) {
 	switch {
 	case v == nil:
 		return nil, false, fmt.Errorf("-accepted: %s has no verdict on this run: the device that runs the node makes one at the end of \"spade-edge run\"",
-			node.State)
+			site.Node.State)
 	case v.Accepted == "":
 		return nil, false, cli.Usage("-accepted: the losses come from a program: %s", v.Text())
 	case v.Model != sdk.ModelHash(kept.Model):
-		return nil, false, fmt.Errorf("-accepted: the verdict in %s is on another model than the one in the state: run the node again", node.State)
+		return nil, false, fmt.Errorf("-accepted: the verdict in %s is on another model than the one in the state: run the node again", site.Node.State)
 	}
-	model, release, err := verdict.At(node, file).Model(v, kept.Round, kept.Model)
+	model, release, err := site.Model(v, kept.Round, kept.Model)
 	if alone = v.Accepted == verdict.Alone; !alone {
 		kept.Round = release
 	} else if format != "json" && err == nil {
@@ -165,7 +165,7 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	if !r.Done && (r.Verdict == nil || r.Verdict.AsOf != r.Round) {
 		t.Row("not finished", "the run goes on: this is not the final model")
 	}
-	lossRows(t, r.Queries, r.Failed, r.Failure, 0, "")
+	lossRows(t, r.Queries, &r.Losses)
 	switch {
 	case r.Predicts:
 		t.Row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)

@@ -88,7 +88,7 @@ func apply(c *cli.Cmdline, noData *bool, f func(a *Applied) error) (*Applied, er
 	unknown := c.Bool("unknown", false, "treat a category that the model does not know as none of them, and report it; "+
 		"otherwise it is an error")
 	na := c.String("na", "", "`texts` that also mark a cell as missing, such as -9,999, separated by commas")
-	c.JSONFlag("")
+	c.JSONFlag()
 	path, err := c.ParseFile()
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func apply(c *cli.Cmdline, noData *bool, f func(a *Applied) error) (*Applied, er
 		a.predictor.Unknown = func(column, value string) { found[fmt.Sprintf("%s=%s", column, value)] = true }
 	}
 	if site, node := siteOf(c.Log, path); site != nil && site.Fleet.Fleet.Hash() == m.Fleet {
-		a.site, a.Verdict = site, readVerdict(c.Log, site.Node, site.Fleet)
+		a.site, a.Verdict = site, readVerdict(c.Log, site)
 		warn(c.Log, a.Verdict, a.Model, node)
 	}
 	if err := f(a); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 )
 
 // width returns the number of intercepts of a recalibration: that of the classes, or 1, or 2 for survival.
@@ -104,9 +105,9 @@ func (r *Evaluation) calibration(t cli.Table) {
 	fmt.Fprintln(t)
 }
 
-func tenth(v verdict.Tenth) string {
-	if v.Samples == 0 {
+func tenth(v score.Tenth) string {
+	if v.Found == nil {
 		return fmt.Sprintf("%12d %7s %9s", 0, "-", "-")
 	}
-	return fmt.Sprintf("%12d %7.3f %9.3f", v.Samples, v.Said, v.Observed)
+	return fmt.Sprintf("%12d %7.3f %9.3f", v.Samples, v.Said, v.Found.Value)
 }

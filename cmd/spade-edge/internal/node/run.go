@@ -39,7 +39,7 @@ func (o *runFlags) read(c *cli.Cmdline) (d *device.Device, path string, err erro
 	c.DurationVar(&o.patience, "patience", 0, "likewise continue without a neighbor that has been silent for this long, such as 15m; at "+
 		"least 2m (default as in the node file, or wait indefinitely)")
 	c.StringVar(&o.form, "log", "text", "`format` of the log: text, or json with one object per line")
-	c.JSONFlag("")
+	c.JSONFlag()
 	if path, err = c.ParseFile(); err == nil {
 		err = cli.CheckHTTP(o.addr)
 	}
@@ -124,7 +124,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 
 // judgeRun configures the device to keep earlier models of the run, and to judge the shared one at its end.
 func judgeRun(d *device.Device, r *RunResult) {
-	site := verdict.At(d.File, d.Fleet)
+	site := &verdict.Site{Node: d.File, Fleet: d.Fleet}
 	d.Released = func(round int, x []float32, _ dpmech.Total) {
 		if err := site.Released(round, x); err != nil {
 			d.Say(err.Error())
@@ -145,21 +145,20 @@ func judgeRun(d *device.Device, r *RunResult) {
 func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 	f := d.Fleet.Fleet
 	d.Say = func(line string) { show.Say("%s", line) }
-	kept := d.Released
-	d.Released = func(round int, x []float32, spent dpmech.Total) {
-		kept(round, x, spent)
-		show.Method = d.Method() // safe: Released is not called concurrently
-		show.Round(round, func() string { return spendNote(f.Privacy, spent) })
-	}
+	made := show.Round
 	if asJSON {
 		d.Log = slog.NewJSONHandler(c.Log, nil)
 		log := slog.New(d.Log).With("run", f.Run, "node", d.File.Name)
 		c.Log = slog.NewLogLogger(log.Handler(), slog.LevelError).Writer() // prints the reason of a failure as a log line
 		d.Say = func(line string) { log.Info(line) }
-		d.Released = func(round int, x []float32, spent dpmech.Total) {
-			kept(round, x, spent)
-			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))
+		made = func(round int, note func() string) {
+			log.Info("released", "round", round, "rounds", f.Method.Last(), "note", note())
 		}
+	}
+	kept := d.Released
+	d.Released = func(round int, x []float32, spent dpmech.Total) {
+		kept(round, x, spent)
+		made(round, func() string { return spendNote(f.Privacy, spent) })
 	}
 }
 
@@ -207,21 +206,12 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Rows != "" {
 		t.Wrap("rows", "%s: \"spade-edge check\" says why", r.Rows)
 	}
-	if r.Backwards != "" {
-		t.Wrap("labels", "%s", r.Backwards)
-	}
+	t.Wrap("labels", "%s", r.Backwards)
 	verdictRows(t, r.Verdict, r.NonPrivate)
-	if r.Unjudged != "" {
-		t.Wrap("verdict", "%s", r.Unjudged)
-	}
-	if r.Losses != "" {
-		t.Row("losses", "%s (for this device only)", r.Losses)
-	}
-	lossRows(t, r.Queries, r.Failed, r.Failure, r.Restarts, r.Restart)
+	t.Wrap("verdict", "%s", r.Unjudged)
+	lossRows(t, r.Queries, &r.Losses)
 	r.Privacy.Brief(t)
-	if r.Certificate != "" {
-		t.Wrap("certificate", "%s", r.Certificate)
-	}
+	t.Wrap("certificate", "%s", r.Certificate)
 	if !verbose {
 		return
 	}
@@ -230,7 +220,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 		own = "; for this device only: a multiple of its samples"
 	}
 	t.Row("losses", "%d asked for%s", r.Queries, own)
-	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
+	r.Privacy.Write(t, m.Data(r.Rounds), false)
 	if r.Certificate != "" {
 		t.Row("", "spade-edge privacy -verify %s -fleet FLEETFILE checks the certificate", r.Certificate)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
-	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -18,20 +17,20 @@ import (
 
 // Status is the command that prints the status of a node.
 func Status(ctx context.Context, c *cli.Cmdline) error {
-	c.JSONFlag("")
+	c.JSONFlag()
 	path, err := c.ParseFile()
 	if err != nil {
 		return err
 	}
-	file, fleet, err := readFiles(path)
+	site, err := readSite(path)
 	if err != nil {
 		return err
 	}
-	st, err := device.StatusOf(ctx, file, fleet)
+	st, err := device.StatusOf(ctx, site.Node, site.Fleet)
 	if err != nil {
 		return err
 	}
-	v := readVerdict(c.Log, file, fleet)
+	v := readVerdict(c.Log, site)
 	return c.Print(struct {
 		*monitor.Status
 		Verdict *verdict.Verdict `json:"verdict,omitempty"`
@@ -52,7 +51,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	}
 	b.Row("node", "%q of run %q%s", s.Name, s.Run, mark)
 	b.Row("state", "%s%s", device.Activity(s), since)
-	if s.Fault != "" && s.Phase != monitor.Failed {
+	if s.Phase != monitor.Failed {
 		b.Row("fault", "%s", s.Fault)
 	}
 	for _, e := range s.Evidence {
@@ -61,9 +60,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	for _, o := range s.OtherLedgers {
 		b.Row("ledger", "%v", o)
 	}
-	if s.DataChanged != "" {
-		b.Row("data", "%s", s.DataChanged)
-	}
+	b.Row("data", "%s", s.DataChanged)
 	if s.Mixing == 0 {
 		b.Row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	} else {
@@ -74,20 +71,21 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	}
 	if !s.Running {
 		if s.Local != nil {
-			lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, 0, "")
+			lossRows(b, s.Queries, &s.Local.Losses)
 		}
 		return
 	}
-	neighborRows(b, s)
+	head := "neighbors"
+	for _, n := range s.Neighbors {
+		b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
+		head = ""
+	}
 	if s.ConsensusError.Known() {
 		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
 	}
 	b.Row("cost", "%d losses, %s of messages, sent or waiting", s.Queries, cli.BytesText(s.FrameBytes))
 	if s.Local != nil {
-		lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, s.Local.Restarts, s.Local.LastRestart)
-		if s.Local.Flat != "" {
-			b.Row("losses", "%s (for this device only)", s.Local.Flat)
-		}
+		lossRows(b, s.Queries, &s.Local.Losses)
 		if left := s.Local.FirstRound; left >= 10 {
 			b.Row("first round", "ends in about %s (for this device only)", cli.Duration(left))
 		}
@@ -143,46 +141,30 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	}
 }
 
-// lossRows prints what the owner must know of losses that failed, and of a program that was started again. Both depend on
-// the data of a private run, so they are for this device only.
-func lossRows(b cli.Table, asked, failed int64, why string, restarts int, whyEnded string) {
-	switch {
-	case failed > 0 && failed >= asked:
-		b.Row("failed", "all %d losses: the model has learned nothing from this node (for this device only). The last reason:", failed)
-	case failed > 0:
-		b.Row("failed", "%d of %d losses could not be computed (for this device only). The last reason:", failed, asked)
+// lossRows prints what the owner must know of losses, of which so many were asked for.
+func lossRows(b cli.Table, asked int64, l *monitor.Losses) {
+	if l.Flat != "" {
+		b.Row("losses", "%s (for this device only)", l.Flat)
 	}
-	if failed > 0 {
-		b.Row("", "%s", why)
-	}
-	if restarts > 0 {
-		times := "once"
-		if restarts > 1 {
-			times = fmt.Sprintf("%d times", restarts)
+	if failed := l.FailedQueries; failed > 0 {
+		what := fmt.Sprintf("%d of %d losses could not be computed", failed, asked)
+		if failed >= asked {
+			what = fmt.Sprintf("all %d losses: the model has learned nothing from this node", failed)
 		}
-		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times)
-		b.Row("", "%s", whyEnded)
+		b.Row("failed", "%s (for this device only). The last reason:", what)
+		b.Row("", "%s", l.LastFailure)
+	}
+	if l.Restarts > 0 {
+		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times(l.Restarts))
+		b.Row("", "%s", l.LastRestart)
 	}
 }
 
-// neighborRows prints the neighbors. Those that [monitor.Neighbor].Like puts together share a row.
-func neighborRows(b cli.Table, s *monitor.Status) {
-	alike := map[string][]string{}
-	for _, n := range s.Neighbors {
-		alike[n.Like] = append(alike[n.Like], n.Name)
+func times(n int) string {
+	if n == 1 {
+		return "once"
 	}
-	head := "neighbors"
-	for _, n := range s.Neighbors {
-		switch n.Like {
-		case "":
-			b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
-		case n.Name:
-			b.Row(head, "%s: each %s", explain.Names(alike[n.Name]), neighborText(s, &n))
-		default:
-			continue
-		}
-		head = ""
-	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func neighborText(s *monitor.Status, n *monitor.Neighbor) string {
@@ -204,12 +186,8 @@ func neighborText(s *monitor.Status, n *monitor.Neighbor) string {
 		default:
 			add("not connected for %s", cli.Duration(l.Seconds))
 		}
-		times := "once"
-		if l.Lost > 1 {
-			times = fmt.Sprintf("%d times", l.Lost)
-		}
 		if l.Lost > 0 {
-			add("lost %s (%s)", times, l.LostBy)
+			add("lost %s (%s)", times(l.Lost), l.LostBy)
 		}
 	}
 	switch {
@@ -254,14 +232,13 @@ func howText(l *monitor.Link) string {
 	return fmt.Sprintf(" (%s %s%s)", cmp.Or(l.How, "at"), l.Address, through)
 }
 
-// readFiles reads a node file and its fleet file. It does not read the key.
-func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
-	node, err := fleetfile.ReadNode(path)
-	var fleet *fleetfile.File
-	if err == nil {
-		fleet, err = fleetfile.Read(node.Fleet)
+// readSite reads a node file and its fleet file. It does not read the key.
+func readSite(path string) (site *verdict.Site, err error) {
+	site = new(verdict.Site)
+	if site.Node, err = fleetfile.ReadNode(path); err == nil {
+		site.Fleet, err = fleetfile.Read(site.Node.Fleet)
 	}
-	return node, fleet, cli.AsUsageError(err)
+	return site, cli.AsUsageError(err)
 }
 
 // Stopped is the result of the stop command, printed as text or JSON. Round counts the releases made until the stop.
@@ -275,33 +252,31 @@ type Stopped struct {
 // Stop is the command that stops a running node. The node can continue later.
 func Stop(ctx context.Context, c *cli.Cmdline) error {
 	timeout := c.Duration("timeout", time.Minute, "how long to wait until the node has ended")
-	c.JSONFlag("")
+	c.JSONFlag()
 	path, err := c.ParseFile()
 	if err != nil {
 		return err
 	}
-	var wrong cli.Faults
-	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
-	if err := wrong.Usage(); err != nil {
-		return err
+	if *timeout <= 0 {
+		return cli.Usage("-timeout is %v, want more than 0", *timeout)
 	}
-	file, fleet, err := readFiles(path)
+	site, err := readSite(path)
 	if err != nil {
 		return err
 	}
 	within, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	err = device.AskStop(within, file.State)
+	err = device.AskStop(within, site.Node.State)
 	running := !errors.Is(err, device.ErrNotRunning)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case within.Err() != nil:
-		return fmt.Errorf("node %q was asked to stop, but is still running after %v", file.Name, *timeout)
+		return fmt.Errorf("node %q was asked to stop, but is still running after %v", site.Node.Name, *timeout)
 	case err != nil && running:
 		return err
 	}
-	st, err := device.Left(file, fleet)
+	st, err := device.Left(site.Node, site.Fleet)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
@@ -26,10 +25,10 @@ func verdictRows(t cli.Table, v *verdict.Verdict, nonPrivate bool) {
 	}
 }
 
-// readVerdict returns the verdict in a node's state folder, or nil if the folder has no verdict. It reports on log why a
+// readVerdict returns the verdict in the state folder of a site, or nil if the folder has no verdict. It reports on log why a
 // verdict cannot be read.
-func readVerdict(log io.Writer, node *fleetfile.Node, fleet *fleetfile.File) *verdict.Verdict {
-	v, err := verdict.At(node, fleet).Read()
+func readVerdict(log io.Writer, site *verdict.Site) *verdict.Verdict {
+	v, err := site.Read()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintln(log, cli.OneLine("the verdict cannot be read: "+err.Error()))
 	}
@@ -65,10 +64,9 @@ func siteOf(log io.Writer, model string) (s *verdict.Site, path string) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, "" // another device
 	}
-	node, fleet, err := readFiles(path)
-	if err != nil {
+	if s, err = readSite(path); err != nil {
 		fmt.Fprintln(log, cli.OneLine("the verdict cannot be read: "+err.Error()))
 		return nil, ""
 	}
-	return verdict.At(node, fleet), path
+	return s, path
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -77,7 +76,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.StringVar(&o.until, "until", "", "with -new-ledger: the last `day`, such as 2027-12-31, on which a run may start with the data")
 	c.StringVar(&o.why, "note", "", "with -new-ledger: a `text` that says who decided about it, and why; certificates repeat it")
 	c.StringVar(&o.dataset, "dataset", "", "a `name` for the data set of the new ledger")
-	c.JSONFlag("")
+	c.JSONFlag()
 	if err := c.ParseArgs(); err != nil {
 		return err
 	}
@@ -177,9 +176,7 @@ func (o *privacyOptions) plan() error {
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
 		cli.WriteCost(t, r.Cost, spent, r.Unit, "")
-		if r.Warning != "" {
-			t.Row("warning", "%s", r.Warning)
-		}
+		t.Row("warning", "%s", r.Warning)
 	})
 }
 
@@ -217,7 +214,7 @@ func (o *privacyOptions) declaration() (certificate.Declaration, error) {
 		}
 		_, c, err := CertificateIn(path)
 		if err == nil {
-			err = right(path, errors.Join(c.Verify(), signed.VerifyCertificate(c, file.SigningKeys(c.Member))))
+			err = right(path, errors.Join(c.Verify(), audit.VerifySignature(c, file.SigningKeys(c.Member))))
 		}
 		if err != nil {
 			return certificate.Declaration{}, err

@@ -74,9 +74,7 @@ func (o *privacyOptions) verifyCertificate() error {
 	return o.Print(v, func(t cli.Table) {
 		fmt.Fprintf(t, "%s states what follows. What was checked, and the verdict, come last.\n\n%s\n", cli.OneLine(o.verify), explain.Certificate(cert))
 		v.write(t)
-		if o.page != "" {
-			t.Wrap("report", "%s", o.page)
-		}
+		t.Wrap("report", "%s", o.page)
 		t.Wrap("verdict", "%s", v.Verdict)
 	})
 }
@@ -90,9 +88,7 @@ func (v *Verification) write(t cli.Table) {
 			name = ""
 		}
 	}
-	if v.weak != "" {
-		t.Wrap("WARNING", "%s", v.weak)
-	}
+	t.Wrap("WARNING", "%s", v.weak)
 }
 
 // CertificateIn reads a certificate without verifying it, and also returns the text of the file.

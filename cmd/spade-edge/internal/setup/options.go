@@ -24,15 +24,11 @@ type Options struct {
 	*cli.Cmdline
 	Collude, colludeOf int        // Collude of colludeOf members collude; -1: see plan.MostColluders; 0: see Asked
 	Asked              sdk.Fleet  // requested method, privacy and wire; zero values are unset
-	Steps              int        // local steps of one client in all rounds, to set the rounds; 0 if not given
-	Queries            int64      // queries of one client in all rounds, to set the rounds; 0 if not given
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
 	AnyDelta           bool       // accept a delta at which no epsilon says anything
 	Curve              bool       // keep the curve of the run in Result.Curve
 	// These fields describe the data and the model.
-	Spec      task.Spec  // if Whole is true and the test fraction is 0, no samples are held back
-	Once      *task.Once // of the files of Spec, shared by runs that differ in seed and budget only; may be nil
-	TestOnce  *task.Once // the same, of Tests
+	Spec      task.Spec // if Whole is true and the test fraction is 0, no samples are held back
 	Partition string
 	Model     task.ModelSpec
 	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
@@ -58,7 +54,7 @@ func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronMod
 // Known returns the input for plan.Suggest, which suggests a method. samples has each client's number of samples.
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
-		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
+		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(),
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"],
 	}
 	for _, s := range Settings(&o.Asked) {
@@ -106,18 +102,18 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 // [Problem.MakeFleet] later replaces the last three with an integer.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
+	if text == "half" {
+		text = "1/2"
+	}
 	switch over, under, isShare := strings.Cut(text, "/"); {
 	case text == "auto":
 		o.Collude = -1
-	case text == "half":
-		o.Collude, o.colludeOf = 1, 2
 	case isShare:
 		a, err := strconv.ParseUint(over, 10, 16)
 		b, err2 := strconv.ParseUint(under, 10, 16)
-		if err != nil || err2 != nil || a == 0 || a >= b {
+		if o.Collude, o.colludeOf = int(a), int(b); err != nil || err2 != nil || a == 0 || a >= b {
 			return errors.New("want a fraction between 0 and 1, such as 1/3")
 		}
-		o.Collude, o.colludeOf = int(a), int(b)
 	default:
 		if o.Asked.Privacy.Colluders, err = strconv.Atoi(text); err != nil {
 			return errors.New("want a number of members, a fraction such as 1/3, \"half\" or \"auto\"")
@@ -224,7 +220,7 @@ func (o *Options) RegisterRun(c *cli.Cmdline) {
 		"(a text file with one edge on each line: two members, by name or by number from 0; # begins a comment)")
 	o.SettingFlags(c)
 	c.BoolVar(&o.AnyDelta, "any-delta", false, AnyDeltaUsage)
-	c.JSONFlag("")
+	c.JSONFlag()
 }
 
 // AnyDeltaUsage describes the flag -any-delta of every command.

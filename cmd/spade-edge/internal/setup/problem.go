@@ -205,7 +205,7 @@ func flagOf(field string) string {
 		}
 	}
 	name := strings.ReplaceAll(field, "_", "-")
-	if slices.Contains(Preparation, name) || slices.Contains([]string{"run", "dim", "queries", "data", "na", "test-fraction", "partition"}, name) {
+	if slices.Contains(Preparation, name) || slices.Contains([]string{"run", "dim", "data", "na", "test-fraction", "partition"}, name) {
 		return "-" + name
 	}
 	return field

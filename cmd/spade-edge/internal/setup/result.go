@@ -108,19 +108,14 @@ func (p *Problem) NewResult(simulated bool) *Result {
 		if p.Set != nil { // there is no data in plan and init
 			conditional = p.Set.Fitted
 		}
-		r.Privacy = p.Privacy(conditional)
+		r.Privacy = NewPrivacy(f.Total(f.Method.Rounds), f, conditional)
 		r.Forecast = p.Forecast()
 	}
 	return r
 }
 
-// Privacy returns the privacy cost of the whole run. conditional lists the assumptions on which the guarantee depends.
-func (p *Problem) Privacy(conditional []string) *Privacy {
-	f := p.Fleet
-	return NewPrivacy(f.Total(f.Method.Rounds), f, conditional)
-}
-
-// NewPrivacy returns the privacy cost of releases of the fleet f whose total is spent.
+// NewPrivacy returns the privacy cost of releases of the fleet f whose total is spent. conditional lists the assumptions on
+// which the guarantee depends.
 func NewPrivacy(spent dpmech.Total, f *sdk.Fleet, conditional []string) *Privacy {
 	p, unit := f.Privacy, f.Privacy.Protects()
 	return &Privacy{Cost: certificate.CostOf(spent, p.Delta), Unit: unit, Warning: plan.WeakDelta(p.Delta, unit, plan.Units(f)), Sigma: p.Sigma,
@@ -144,11 +139,11 @@ func (r *Result) SetScore(p *Problem, models [][]float32) ([]float64, error) {
 			return nil, errors.New("accuracy is not a number: the model does not match the test data")
 		}
 	case score.RMSE:
-		of, err := p.Test.Errors(xbar)
+		of, err := p.Test.Judge(xbar)
 		if err != nil {
 			return nil, err
 		}
-		s.Constant = of.MeanRMSE
+		s.Constant = of.Numbers.MeanRMSE
 	case score.CIndex:
 		if math.IsNaN(s.Network) {
 			return nil, errors.New("no two test samples can be compared, so there is no C-index: one of them needs an event that is earlier " +
@@ -228,17 +223,6 @@ func (p *Problem) WriteChosen(w io.Writer) {
 	}
 }
 
-// WritePrivacy prints the privacy cost of the run.
-func (r *Result) WritePrivacy(t cli.Table) {
-	note := ""
-	if r.Simulated {
-		note = " (simulated: the noise came from the seed)"
-	}
-	if r.Privacy.Write(t, r.Rounds, note); r.Privacy != nil {
-		t.Row("", "not covered: when a node sends")
-	}
-}
-
 // Brief prints the privacy cost of a run against each adversary, and what it means, in a few lines.
 func (p *Privacy) Brief(t cli.Table) {
 	if p == nil {
@@ -248,24 +232,22 @@ func (p *Privacy) Brief(t cli.Table) {
 	t.Wrap("privacy", "%s, at delta %v", cli.CostText(p.spent, p.Delta, dpmech.GDP, p.Unit), p.Delta)
 	words, _, _ := strings.Cut(explain.Words(p.spent, p.Unit), ". ")
 	t.Wrap("", "%s", words)
-	p.warn(t)
+	t.Row("warning", "%s", p.Warning)
 }
 
-func (p *Privacy) warn(t cli.Table) {
-	if p.Warning != "" {
-		t.Row("warning", "%s", p.Warning)
-	}
-}
-
-// Write prints the privacy cost of the given number of releases against each adversary, and the note; p is nil for a run
-// that is not private.
-func (p *Privacy) Write(t cli.Table, releases int, note string) {
+// Write prints the privacy cost of the given number of releases against each adversary, and whether they are simulated; p is
+// nil for a run that is not private.
+func (p *Privacy) Write(t cli.Table, releases int, simulated bool) {
 	if p == nil {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
+	note := ""
+	if simulated {
+		note = " (simulated: the noise came from the seed)"
+	}
 	cli.WriteCost(t, p.Cost, p.spent, p.Unit, note)
-	p.warn(t)
+	t.Row("warning", "%s", p.Warning)
 	what := "updates clipped to"
 	switch p.Unit {
 	case dpmech.Client:
@@ -287,4 +269,5 @@ func (p *Privacy) Write(t cli.Table, releases int, note string) {
 	if len(p.ConditionalOn) > 0 {
 		t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))
 	}
+	t.Row("", "not covered: when a node sends")
 }

@@ -81,11 +81,10 @@ func newWorld(t *testing.T, c clinics, seed uint64) *world {
 	if w.good, err = trainAlone(t.Context(), softmax.New(patients(t, 2000, seed+1000)), nil, false, false); err != nil {
 		t.Fatal(err)
 	}
-	for s := (&Site{Fleet: &fleetfile.File{Fleet: w.fleet}}); len(w.points) < points; {
-		for release := 1; release <= w.fleet.Method.Last(); release++ {
-			if i := s.pointOf(release); i >= 0 {
-				w.points, s.kept[i] = append(w.points, release), release
-			}
+	s := &Site{Fleet: &fleetfile.File{Fleet: w.fleet}}
+	for release := 1; release <= w.fleet.Method.Last(); release++ {
+		if s.pointOf(release) == len(w.points) {
+			w.points = append(w.points, release)
 		}
 	}
 	return w

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -25,18 +26,11 @@ type Recalibrated struct {
 
 // Calibration compares answers with the truth on held-out rows.
 type Calibration struct {
-	Said   []float64 `json:"said,omitempty"`   // the mean probability of each class, or the mean number
-	Error  float64   `json:"error"`            // the Brier score (for more than two classes half the sum over them), or the RMSE
-	Tenths []Tenth   `json:"tenths,omitempty"` // for two classes: element k has the probabilities from k/10 to (k+1)/10
+	Said   []float64     `json:"said,omitempty"`   // the mean probability of each class, or the mean number
+	Error  float64       `json:"error"`            // the Brier score (for more than two classes half the sum over them), or the RMSE
+	Tenths []score.Tenth `json:"tenths,omitempty"` // for two classes
 
 	Horizons []survival.AtHorizon `json:"horizons,omitempty"` // for survival; Error is the mean of their Brier scores
-}
-
-// Tenth has the rows whose probability of class 1 is in one tenth.
-type Tenth struct {
-	Samples  int     `json:"samples"`
-	Said     float64 `json:"said"`     // the mean probability of class 1; 0 without samples
-	Observed float64 `json:"observed"` // the share of class 1; 0 without samples
 }
 
 // Recalibrate fits a recalibration of a shared model to the training rows of the node's opened source, and keeps it in
@@ -81,28 +75,33 @@ func (r *Recalibrated) measure(held *task.Model, model []float32) (err error) {
 	}
 	d := held.Data()
 	r.Observed = make([]float64, len(r.Intercepts))
-	corrected, is := make([][]float64, len(said)), make([][]float64, len(said))
-	for i, row := range said {
-		corrected[i], is[i] = r.Apply(row), make([]float64, len(row))
+	for i, k := range d.Y {
 		if d.Target != nil {
-			is[i][0] = d.Target[i]
+			r.Observed[0] += d.Target[i] / float64(r.Held)
 		} else {
-			is[i][d.Y[i]] = 1
-		}
-		for k, v := range is[i] {
-			r.Observed[k] += v / float64(r.Held)
+			r.Observed[k] += 1 / float64(r.Held)
 		}
 	}
-	r.Before, r.After = calibrationOf(said, is), calibrationOf(corrected, is)
+	r.Before = calibrationOf(said, d)
+	for i, row := range said {
+		said[i] = r.Apply(row)
+	}
+	r.After = calibrationOf(said, d)
 	return nil
 }
 
 // survivalOf compares predicted survival, as corrected returns it, with the truth.
 func survivalOf(held *task.Model, model []float32, corrected func([]float64) []float64) (*Calibration, error) {
-	m, err := held.Survival(model, corrected)
+	curves, err := held.Answers(model)
 	if err != nil {
 		return nil, err
 	}
+	risks, _ := held.Marks(model) // fails only if Answers does
+	for i := 0; i < len(curves) && corrected != nil; i++ {
+		curves[i] = corrected(curves[i])
+	}
+	d := held.Data()
+	m := survival.Judge(d.Horizon.Cuts(), d.Time, d.Y, risks, curves)
 	c, n := &Calibration{Horizons: m.Horizons}, 0.0
 	for _, h := range m.Horizons {
 		if h.Brier != nil {
@@ -113,33 +112,30 @@ func survivalOf(held *task.Model, model []float32, corrected func([]float64) []f
 	return c, nil
 }
 
-// calibrationOf compares answers with the truth, which has a 1 for the class of a row, or the target.
-func calibrationOf(said, is [][]float64) *Calibration {
-	n, width := float64(len(said)), len(said[0])
-	c := &Calibration{Said: make([]float64, width)}
+// calibrationOf compares answers with the truth.
+func calibrationOf(said [][]float64, d *task.Data) *Calibration {
+	n := float64(len(said))
+	c, last := &Calibration{Said: make([]float64, len(said[0]))}, make([]float64, len(said))
 	for i, row := range said {
-		square := 0.0
 		for k, v := range row {
-			off := v - is[i][k]
-			square += float64(off * off)
 			c.Said[k] += v / n
 		}
-		c.Error += square / float64(min(width, 2)) / n
+		last[i] = row[len(row)-1]
 	}
-	switch width {
+	switch len(c.Said) {
 	case 1:
-		c.Error = math.Sqrt(c.Error)
+		c.Error = score.Numbers(d.Target, last).RMSE.Value
 	case 2:
-		c.Tenths = make([]Tenth, 10)
+		m := score.Classes(2, d.Y, d.Y, last).Binary // of the probabilities alone
+		c.Error, c.Tenths = m.Brier.Value, m.Calibration
+	default:
 		for i, row := range said {
-			t := &c.Tenths[min(max(int(row[1]*10), 0), 9)]
-			t.Samples++
-			t.Said += row[1]
-			t.Observed += is[i][1]
-		}
-		for k := range c.Tenths {
-			t := &c.Tenths[k]
-			t.Said, t.Observed = t.Said/float64(max(1, t.Samples)), t.Observed/float64(max(1, t.Samples))
+			for k, v := range row {
+				if k == d.Y[i] {
+					v--
+				}
+				c.Error += float64(v*v) / 2 / n
+			}
 		}
 	}
 	return c

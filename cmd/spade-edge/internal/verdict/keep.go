@@ -51,13 +51,12 @@ func (s *Site) read(name string, v any) error {
 
 // stored is a model in a file.
 type stored struct {
-	Fleet   string
-	Release int
-	Model   []float32
+	Fleet string
+	earlier
 }
 
 func (s *Site) save(name string, e earlier) error {
-	return s.keep(name, stored{s.fleet(), e.release, e.model})
+	return s.keep(name, stored{s.fleet(), e})
 }
 
 // load reads a model that save wrote for this fleet.
@@ -67,7 +66,7 @@ func (s *Site) load(name string) (earlier, error) {
 	if err == nil && from.Fleet != s.fleet() {
 		err = fmt.Errorf("%s: %w", s.path(name), errOther)
 	}
-	return earlier{from.Release, from.Model}, err
+	return from.earlier, err
 }
 
 // Read returns the verdict in the state folder. The error wraps [fs.ErrNotExist] if the folder has no verdict.

@@ -35,7 +35,7 @@ func Backwards(source *fleetfile.Source, model []float32, which string) string {
 			worth = own.Worth(marks)
 		}
 	} else if m, err := own.On(rows).Judge(model); err == nil {
-		worth = m.Binary.AUC.Value // there are rows of both classes
+		worth = m.Classes.Binary.AUC.Value // there are rows of both classes
 	}
 	if !(worth < backwards) {
 		return ""

@@ -160,40 +160,6 @@ func TestRecalibrationOfNumbers(t *testing.T) {
 	}
 }
 
-// TestAnswers compares the answers of small models with those computed by hand.
-func TestAnswers(t *testing.T) {
-	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
-	e := math.Exp
-	for name, c := range map[string]struct {
-		d     *task.Data
-		model []float32
-		want  []float64
-	}{
-		"two classes":   {&task.Data{Dim: 1, Classes: 2, X: []float32{3}, Y: []int{1}}, []float32{2}, []float64{sigmoid(-6), sigmoid(6)}},
-		"three classes": {&task.Data{Dim: 1, Classes: 3, X: []float32{1}, Y: []int{2}}, []float32{0, 1, 2}, []float64{1 / (1 + e(1) + e(2)), e(1) / (1 + e(1) + e(2)), e(2) / (1 + e(1) + e(2))}},
-		"a target": {&task.Data{Dim: 1, Classes: 2, X: []float32{1}, Y: []int{1}, Target: []float64{25}, Range: &task.Range{Low: 10, High: 30}},
-			[]float32{-1}, []float64{10 + 20*sigmoid(-1)}},
-	} {
-		spec := task.ModelSpec{Name: task.SoftmaxModel}
-		if c.d.Target != nil {
-			spec.Name = task.LinearModel
-		}
-		got, err := spec.New(c.d).Answers(c.model)
-		if err != nil || len(got) != 1 || len(got[0]) != len(c.want) {
-			t.Fatalf("%s: found %v, %v", name, got, err)
-		}
-		for k, v := range c.want {
-			if math.Abs(got[0][k]-v) > 1e-12*math.Abs(v)+1e-15 {
-				t.Errorf("%s: answer %d is %v, want %v", name, k, got[0][k], v)
-			}
-		}
-	}
-	nan := &task.Data{Dim: 1, Classes: 2, X: []float32{float32(math.NaN())}, Y: []int{1}}
-	if _, err := softmax.New(nan).Answers([]float32{1}); err == nil {
-		t.Error("a row without an answer is no error")
-	}
-}
-
 // TestRecalibrationOfSurvival checks that the slope and the shift of drawn lives are found, that the corrected survival is
 // that of the truth, and that a site without an event keeps its slope.
 func TestRecalibrationOfSurvival(t *testing.T) {

@@ -21,7 +21,7 @@ type Site struct {
 	Node  *fleetfile.Node
 	Fleet *fleetfile.File
 
-	kept [points]int // release of each earlier model in the folder; 0 for none
+	kept [points]bool // whether Released has kept, or found, each of the earlier models
 }
 
 const (
@@ -32,41 +32,30 @@ const (
 // ErrNone is wrapped by the error of [Site.Judge] if the node's data allow no verdict.
 var ErrNone = errors.New("no verdict")
 
-// At returns the site of a node. It reads which earlier models the state folder has, so that a restarted node keeps the
-// others.
-func At(node *fleetfile.Node, fleet *fleetfile.File) *Site {
-	s := &Site{Node: node, Fleet: fleet}
-	for i := range s.kept {
-		if e, err := s.load(earlierName(i)); err == nil {
-			s.kept[i] = e.release
-		}
-	}
-	return s
-}
-
-// pointOf returns which of the earlier models a release is due to become, or -1. The last point lies before the last
-// tenth of the run. A release that was made but not kept, because the node was killed, is replaced by the next one.
+// pointOf returns which of the earlier models a release may become, or -1. The last point lies before the last tenth of the
+// run. A release that was made but not kept, because the node was killed, is replaced by the next one.
 func (s *Site) pointOf(release int) int {
 	last := s.Fleet.Fleet.Method.Last()
 	for i := points - 1; i >= 0; i-- {
 		at := last * (2*i + 3) / 10 // 3, 5, 7 and 9 tenths
 		if at > 0 && release >= at && release < last {
-			if s.kept[i] > 0 {
-				return -1
-			}
 			return i
 		}
 	}
 	return -1
 }
 
-// Released keeps the shared model x after a release if the release is one of four points of the run.
+// Released keeps the shared model x after a release if the release is the first that it is given from one of four points of
+// the run on, and the state folder has no model of that point from before a restart.
 func (s *Site) Released(release int, x []float32) error {
 	i := s.pointOf(release)
-	if i < 0 {
+	if i < 0 || s.kept[i] {
 		return nil
 	}
-	s.kept[i] = release // tried once: a full disk must not slow down each round
+	s.kept[i] = true // tried once: a full disk must not slow down each round
+	if _, err := s.load(earlierName(i)); err == nil {
+		return nil
+	}
 	if err := s.save(earlierName(i), earlier{release, x}); err != nil {
 		return fmt.Errorf("the shared model of release %d could not be kept for the verdict: %w", release, err)
 	}
@@ -97,9 +86,9 @@ func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float
 		return nil, err
 	}
 	if accepted != nil && v.Other(v.Model) {
-		from := earlier{model: accepted} // release 0 if it is the site's own
+		from := earlier{Model: accepted} // release 0 if it is the site's own
 		if v.Accepted == Shared {
-			from.release = v.AsOf
+			from.Release = v.AsOf
 		}
 		err = s.save(acceptedName, from)
 	}
@@ -131,7 +120,7 @@ func (s *Site) compare(ctx context.Context, v *Verdict, source *fleetfile.Source
 	}
 	var before []earlier
 	for i := range points {
-		if e, err := s.load(earlierName(i)); err == nil && len(e.model) == len(last) {
+		if e, err := s.load(earlierName(i)); err == nil && len(e.Model) == len(last) {
 			before = append(before, e)
 		}
 	}
@@ -148,13 +137,13 @@ func (s *Site) Model(v *Verdict, last int, shared []float32) (model []float32, r
 	case v.Other(sdk.ModelHash(shared)):
 		e, err = s.load(acceptedName)
 	}
-	if err == nil && sdk.ModelHash(e.model) != v.AcceptedModel {
+	if err == nil && sdk.ModelHash(e.Model) != v.AcceptedModel {
 		err = errors.New("it is not the one of the verdict")
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("the accepted model cannot be read from %s: %w; remove %s and run the node again", s.Node.State, err, s.path(verdictName))
 	}
-	return e.model, e.release, nil
+	return e.Model, e.Release, nil
 }
 
 // shape reports whether the built-in model has hidden units, and whether its features are pixels or components.

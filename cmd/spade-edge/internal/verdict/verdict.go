@@ -61,20 +61,20 @@ type Losses struct {
 
 // earlier is the shared model after a release.
 type earlier struct {
-	release int
-	model   []float32
+	Release int
+	Model   []float32
 }
 
 // decide compares the answers on the rows of held, which has at least one. own has the rows that the model alone was
 // trained on. It returns the accepted model, or nil for a constant. Between a model of others and the site's own answers,
 // a tie goes to the site.
 func (v *Verdict) decide(held, own *task.Model, last []float32, before []earlier, alone []float32) (model []float32, err error) {
-	shared, err := lookBack(own, earlier{model: last}, before)
+	shared, err := lookBack(own, earlier{Model: last}, before)
 	if err != nil {
 		return nil, err
 	}
 	j := judge{held}
-	marks, latest, mine := j.marks(shared.model, &err), j.marks(last, &err), j.marks(alone, &err)
+	marks, latest, mine := j.marks(shared.Model, &err), j.marks(last, &err), j.marks(alone, &err)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,8 @@ func (v *Verdict) decide(held, own *task.Model, last []float32, before []earlier
 		return nil, fmt.Errorf("%w: no two of the held-out rows can be compared: one of them needs an event that is earlier than the "+
 			"other's time", ErrNone)
 	}
-	v.Model, v.Answers, v.AsOf = sdk.ModelHash(last), a, shared.release
-	model = shared.model
+	v.Model, v.Answers, v.AsOf = sdk.ModelHash(last), a, shared.Release
+	model = shared.Model
 	switch {
 	case !a.Measure.Better(a.Constant, a.Alone) && !a.Measure.Better(a.Shared, a.Alone):
 		v.Accepted, model = Alone, alone
@@ -110,9 +110,9 @@ const older = 2
 func lookBack(own *task.Model, last earlier, before []earlier) (earlier, error) {
 	var err error
 	j, doubt := judge{own}, 0.0
-	marks := j.marks(last.model, &err)
+	marks := j.marks(last.Model, &err)
 	for _, e := range slices.Backward(before) {
-		theirs := j.marks(e.model, &err)
+		theirs := j.marks(e.Model, &err)
 		if err != nil {
 			return last, err
 		}

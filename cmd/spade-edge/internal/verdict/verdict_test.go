@@ -118,7 +118,7 @@ func siteIn(t *testing.T) *Site {
 	t.Helper()
 	f := &sdk.Fleet{Run: "a run", Dim: 1, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}}, Privacy: sdk.Privacy{NonPrivate: true},
 		Method: sdk.Method{Rounds: 15, Cooldown: 5, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{1}, Mu: []float64{0.1}}}
-	return At(&fleetfile.Node{Name: "a", State: t.TempDir()}, &fleetfile.File{Fleet: f})
+	return &Site{Node: &fleetfile.Node{Name: "a", State: t.TempDir()}, Fleet: &fleetfile.File{Fleet: f}}
 }
 
 func sourceOf(own, held *task.Data) *fleetfile.Source {
@@ -136,10 +136,10 @@ func TestSite(t *testing.T) {
 	for release := 1; release <= 20; release++ {
 		switch release {
 		case 10: // killed after the release was stored, before it was kept
-			s = At(s.Node, s.Fleet)
+			s.kept = [points]bool{}
 			continue
 		case 16:
-			s = At(s.Node, s.Fleet)
+			s.kept = [points]bool{}
 		}
 		x := []float32{float32(release)}
 		if release > 18 {
@@ -149,8 +149,10 @@ func TestSite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s = At(s.Node, s.Fleet); s.kept != [points]int{6, 11, 14, 18} {
-		t.Fatalf("kept the models of releases %v", s.kept)
+	for i, want := range [points]int{6, 11, 14, 18} {
+		if e, err := s.load(earlierName(i)); err != nil || e.Release != want || e.Model[0] != float32(want) {
+			t.Fatalf("earlier model %d: %+v, %v", i, e, err)
+		}
 	}
 	own, held := rows(0, 1, 0, 1, 0), rows(slices.Repeat([]int{0, 1}, 20)...)
 	for i, scale := range []float32{0.1, 0.1, 0.1, -1, -1} { // most own rows agree with the others', but two mislead a model of own rows alone
@@ -166,7 +168,7 @@ func TestSite(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	again, err := At(s.Node, s.Fleet).Judge(t.Context(), sourceOf(own, nil), last) // a restart of a finished node
+	again, err := (&Site{Node: s.Node, Fleet: s.Fleet}).Judge(t.Context(), sourceOf(own, nil), last) // a restart of a finished node
 	if err != nil || again.Text() != v.Text() {
 		t.Errorf("%+v, %v", again, err)
 	}
@@ -179,7 +181,7 @@ func TestSite(t *testing.T) {
 	if _, _, err := s.Model(v, 20, last); err == nil || !strings.Contains(err.Error(), "run the node again") {
 		t.Errorf("a damaged model: %v", err)
 	}
-	if v, err := At(s.Node, s.Fleet).Judge(t.Context(), sourceOf(own, held), []float32{1}); err != nil || v.AsOf != 0 {
+	if v, err := (&Site{Node: s.Node, Fleet: s.Fleet}).Judge(t.Context(), sourceOf(own, held), []float32{1}); err != nil || v.AsOf != 0 {
 		t.Errorf("another model: %+v, %v", v, err)
 	}
 }

@@ -91,15 +91,14 @@ func (p *Report) lost(c *Column, s *task.Standardizer, at int) {
 		}
 		return float32(x)
 	}
-	distinct := slices.Compact(slices.Clone(c.values))
 	same, example := 0, ""
-	for i, x := range distinct[:max(0, len(distinct)-1)] {
-		if next := distinct[i+1]; scaled(x) == scaled(next) {
+	for i, x := range c.each[:max(0, len(c.each)-1)] {
+		if next := c.each[i+1]; scaled(x) == scaled(next) {
 			same, example = same+1, exact(x)+" and "+exact(next)
 		}
 	}
-	if 100*same > len(distinct) {
-		p.add(Digits, c.Name, same, example, "%d of its %d different values are the same number for the model, such as %s", same, len(distinct), example)
+	if 100*same > len(c.each) {
+		p.add(Digits, c.Name, same, example, "%d of its %d different values are the same number for the model, such as %s", same, len(c.each), example)
 	}
 }
 
@@ -120,18 +119,10 @@ func (p *Report) coded(c *Column) {
 }
 
 func (p *Report) otherPair(c *Column, pair [2]float64, where string) {
-	if n := len(c.values); n >= fewest && c.pair != nil && (!slices.Contains(pair[:], c.pair[0]) || !slices.Contains(pair[:], c.pair[1])) {
-		p.add(Coding, c.Name, n, short(c.pair[1]), "its two values are %s and %s here, but %s and %s %s", short(c.pair[0]), short(c.pair[1]),
+	if n := len(c.values); n >= fewest && len(c.each) == 2 && (!slices.Contains(pair[:], c.each[0]) || !slices.Contains(pair[:], c.each[1])) {
+		p.add(Coding, c.Name, n, short(c.each[1]), "its two values are %s and %s here, but %s and %s %s", short(c.each[0]), short(c.each[1]),
 			short(pair[0]), short(pair[1]), where)
 	}
-}
-
-// pairOf returns the values of a sorted list if there are exactly two.
-func pairOf(sorted []float64) []float64 {
-	if distinct := slices.Compact(slices.Clone(sorted)); len(distinct) == 2 {
-		return distinct
-	}
-	return nil
 }
 
 // codedAmong compares the two values of a column at a site with those at all other sites, which must agree.
@@ -141,11 +132,11 @@ func codedAmong(all []*Report, i, column int) {
 		if j == i {
 			continue
 		}
-		if o := other.Columns[column].pair; o == nil || pair != nil && !slices.Equal(o, pair) {
+		o := other.Columns[column].each
+		if len(o) != 2 || pair != nil && !slices.Equal(o, pair) {
 			return
-		} else {
-			pair = o
 		}
+		pair = o
 	}
 	if pair != nil {
 		all[i].otherPair(&all[i].Columns[column], [2]float64(pair), "in the other files")
@@ -157,7 +148,7 @@ func codedAmong(all []*Report, i, column int) {
 func (p *Report) repeats(d *task.Data) {
 	possible := 1.0 // number of possible rows
 	for _, c := range p.Columns {
-		possible *= float64(max(1, len(c.Categories), len(slices.Compact(slices.Clone(c.values)))))
+		possible *= float64(max(1, len(c.Categories), len(c.each)))
 	}
 	expected := float64(p.Rows) * float64(p.Rows) / 2 / possible
 	if 20*expected > float64(p.Rows) { // more than could repeat

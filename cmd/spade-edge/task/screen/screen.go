@@ -72,9 +72,9 @@ type Column struct {
 	Mean       float64 `json:"expected_mean,omitempty"`
 	Std        float64 `json:"expected_std,omitempty"` // 0 if the column has no expected values
 
-	pair    []float64 // the two values that the column has, or nil
 	unknown int       // number of values that are not categories
 	values  []float64 // the values that are neither missing nor sentinels, sorted
+	each    []float64 // the different ones of these
 }
 
 // Suspicion is a possible error in a column or in the label.
@@ -115,7 +115,7 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 			p.add(Names, c.Name, n, now.Categories[0].Value, "%d rows have %d categories, such as %.40q", p.Rows-now.Missing, n, now.Categories[0].Value)
 		}
 		if c.Categories == nil {
-			now.pair = pairOf(now.values)
+			now.each = slices.Compact(slices.Clone(now.values))
 			p.counts(&now, d, at)
 			p.lost(&now, r.Standardize, at)
 			p.coded(&now)

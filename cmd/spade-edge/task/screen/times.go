@@ -34,6 +34,7 @@ func (p *Report) times(r *task.Recipe, d *task.Data, own bool) {
 	slices.Sort(c.values)
 	c.Low, c.Median, c.High = c.values[0], quantile(c.values, 0.5), c.values[len(c.values)-1]
 	p.sentinels(&c, true)
+	c.each = slices.Compact(slices.Clone(c.values))
 	p.time = len(p.Columns)
 	if p.Columns = append(p.Columns, c); !own {
 		p.Columns[p.time].Mean = h.Usual / h.Day()

@@ -44,46 +44,33 @@ func Concord(times []float64, events []int, risks []float64) *Concordance {
 			wins[i] += 2*all - below - upTo
 		}
 	}
+	var groups [][]int // with equal times and events
+	for from, end := 0, 0; from < n; from = end {
+		for end = from; end < n && times[order[end]] == times[order[from]] && events[order[end]] == events[order[from]]; end++ {
+		}
+		groups = append(groups, order[from:end])
+	}
+	for _, later := range []bool{false, true} { // pairs with an earlier event, then with a later sample
+		seen := make(tree, len(sorted)+1)
+		for _, group := range groups {
+			for _, i := range group {
+				if events[i] == 1 || !later {
+					count(i, seen, later)
+				}
+			}
+			for _, i := range group {
+				if events[i] == 1 || later {
+					seen.add(rank[i])
+				}
+			}
+		}
+		slices.Reverse(groups)
+	}
 	var all, right int64
-	seen := make(tree, len(sorted)+1)
-	for end := n; end > 0; {
-		from := end - 1
-		for ; from > 0 && times[order[from-1]] == times[order[end-1]]; from-- {
-		}
-		group := order[from:end]
-		for _, i := range group {
-			if events[i] == 0 {
-				seen.add(rank[i])
-			}
-		}
-		for _, i := range group {
-			if events[i] == 1 {
-				count(i, seen, true)
-				all, right = all+pairs[i], right+wins[i]
-			}
-		}
-		for _, i := range group {
-			if events[i] == 1 {
-				seen.add(rank[i])
-			}
-		}
-		end = from
+	for i := range pairs {
+		all, right = all+pairs[i], right+wins[i]
 	}
-	seen = make(tree, len(sorted)+1)
-	for from := 0; from < n; {
-		end := from + 1
-		for ; end < n && times[order[end]] == times[order[from]] && events[order[end]] == events[order[from]]; end++ {
-		}
-		for _, i := range order[from:end] {
-			count(i, seen, false)
-		}
-		for _, i := range order[from:end] {
-			if events[i] == 1 {
-				seen.add(rank[i])
-			}
-		}
-		from = end
-	}
+	all, right = all/2, right/2 // each pair was counted for both
 	c := &Concordance{C: float64(right) / (2 * float64(all)), Pairs: all, Influence: make([]float64, n)}
 	for i := range c.Influence {
 		c.Influence[i] = (float64(wins[i])/2 - float64(c.C*float64(pairs[i]))) / float64(all)

@@ -1,4 +1,0 @@
-package vec
-
-// GatherGo is the definition of Gather in every build.
-var GatherGo = gatherGo
