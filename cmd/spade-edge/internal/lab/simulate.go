@@ -74,10 +74,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	files, err := filesOf(*path, *curves, saved, runs, results)
-	if err != nil {
-		return err
-	}
+	files := slices.DeleteFunc([]cli.Written{{Path: *path, Content: saved}, {Path: *curves, Content: curvesOf(runs, results)}},
+		func(f cli.Written) bool { return f.Path == "" })
 	if err := cli.WriteAll(files, *force); err != nil {
 		return err
 	}
@@ -107,7 +105,7 @@ func runsOf(o setup.Options, epsilons []float64, seeds []uint64) (runs []setup.O
 	return runs
 }
 
-// checkFiles reports, before the runs, files that [filesOf] could not write after them.
+// checkFiles reports, before the runs, files that could not be written after them.
 func checkFiles(f *cli.Faults, model, curves string, force bool) {
 	for _, file := range []struct{ flag, path string }{{"-save", model}, {"-csv", curves}} {
 		if file.path != "" {
@@ -117,21 +115,6 @@ func checkFiles(f *cli.Faults, model, curves string, force bool) {
 		}
 	}
 	f.When(model != "" && model == curves, "-save and -csv name the same file, %s", model)
-}
-
-// filesOf returns the files that the flags -save and -csv name: the saved model, and the curves.
-func filesOf(model, curves string, saved *builtin.Model, runs []setup.Options, results []*setup.Result) (files []cli.Written, err error) {
-	if saved != nil {
-		text, err := saved.Marshal()
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, cli.Written{Path: model, Content: text})
-	}
-	if curves != "" {
-		files = append(files, cli.Written{Path: curves, Content: curvesOf(runs, results)})
-	}
-	return files, nil
 }
 
 // simulateNetwork trains the models of the problem's fleet on all processors. It returns the result and the final
@@ -217,7 +200,7 @@ func readSeeds(text string) (seeds []uint64, err error) {
 
 // simulateAll performs all runs in parallel and returns their results. If save >= 0, it also returns the model file of
 // the run with this index. The first error stops all runs.
-func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved *builtin.Model, err error) {
+func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved []byte, err error) {
 	build := func(i int) (*setup.Problem, error) {
 		return cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[i].Build("simulate") })
 	}
@@ -275,16 +258,16 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 
 // modelFile returns a member's final model in the format that the export command writes. The model is marked as not
 // private, because its noise is derived from the seed and its preprocessing from the data of all clients.
-func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
+func modelFile(p *setup.Problem, model []float32) ([]byte, error) {
 	recipe, err := p.Recipe("the training part of the data of a simulation")
 	if err != nil {
 		return nil, err
 	}
 	last := p.Fleet.Method.Last()
-	return &builtin.Model{
+	return (&builtin.Model{
 		Run: p.Fleet.Run, Fleet: p.Fleet.Hash(), Member: p.Fleet.Members[0], Round: last, Rounds: last, NonPrivate: true,
 		Task: recipe, Weights: model,
-	}, nil
+	}).Marshal()
 }
 
 // Sweep is the result of a simulate command with several seeds or epsilons, printed as text or JSON.
