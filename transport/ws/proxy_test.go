@@ -156,7 +156,7 @@ func TestThroughServerNameProxy(t *testing.T) {
 // TestProxyThatEndsTLS checks that a connection through a proxy that terminates TLS fails, whatever key the proxy has.
 // Both members must report that such a proxy may be the cause.
 func TestProxyThatEndsTLS(t *testing.T) {
-	cert := certificateOf(keyOf("proxy"))
+	cert := selfSigned(keyOf("proxy"))
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
