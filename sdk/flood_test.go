@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
 // TestFlood checks that a neighbor cannot stop a node's work by sending constantly, because the node takes only one
@@ -32,7 +32,7 @@ func TestFlood(t *testing.T) {
 			}
 		})
 	})
-	trs[2] = linked(f, trs, 2, newVillain(t, f, func(*villain, *admm.Message) [][]byte { start(); return nil }).link)
+	trs[2] = linked(f, trs, 2, func(p tinytest.Packet) []tinytest.Packet { start(); return []tinytest.Packet{p} })
 	var victim *sdk.Node
 	round, refused, most := -1, int64(0), int64(0)
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {

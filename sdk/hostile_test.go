@@ -13,67 +13,9 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
-
-// The fleets in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with
-// a valid key that also sends invalid frames.
-
-// path returns the fleet for these tests: either private, with releases on a grid, or not private, with edge messages.
-func path(private bool) *sdk.Fleet {
-	f := ring()
-	if private {
-		f = privateRing()
-	}
-	f.Members = []string{"honest", "victim", "villain"}
-	f.Edges = [][2]string{{"honest", "victim"}, {"victim", "villain"}}
-	return f
-}
-
-// villain makes a link of a member that behaves well, and also sends the frames that after returns for each of its own:
-// frames that no honest member would send. after is not called before the villain has answered the victim's probe.
-type villain struct {
-	open  bool
-	round int      // the highest release sent
-	kept  [][]byte // the frames of all releases sent
-	after func(v *villain, m *admm.Message) [][]byte
-	codec *wire.Codec
-	mu    sync.Mutex
-}
-
-func newVillain(t *testing.T, f *sdk.Fleet, after func(v *villain, m *admm.Message) [][]byte) *villain {
-	t.Helper()
-	codec, err := wire.NewCodec(f.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &villain{codec: codec, after: after}
-}
-
-func (v *villain) link(p tinytest.Packet) []tinytest.Packet {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var m admm.Message
-	all := []tinytest.Packet{p}
-	if wire.IsHeartbeat(p.Frame) || v.codec.Decode(p.Frame, &m) != nil {
-		return all
-	}
-	switch {
-	case m.Kind == admm.Probe || m.Kind == admm.ProbeReply:
-		v.open = v.open || m.Kind == admm.ProbeReply
-	case m.Kind != admm.Done && m.Round > v.round:
-		v.round = m.Round
-		v.kept = append(v.kept, slices.Clone(p.Frame))
-	}
-	if v.open {
-		for _, p.Frame = range v.after(v, &m) {
-			all = append(all, p)
-		}
-	}
-	return all
-}
 
 // TestFailedOracleLooksLikeAny lets one of two oracles fail in various ways. The other node must receive the same bytes
 // as if the failing oracle had always returned the public constant.

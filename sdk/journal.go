@@ -23,7 +23,7 @@ func (n *Node) loadJournal() error {
 	if err := n.cfg.checkOwn(kept.Fleet, kept.Member, build); err != nil {
 		return fmt.Errorf("sdk: stored journal: %w", err)
 	}
-	v := n.trust.Load(*kept)
+	v := n.trust.Load(kept)
 	n.write(v.Notes)
 	if v.Exposed {
 		n.secrets.drop(n.log)

@@ -209,11 +209,11 @@ func TestQuarantineIsKept(t *testing.T) {
 		}
 		for _, i := range others {
 			c := configs[i]
-			journal, err := state.ReadJournal(filepath.Join(dir, c.Name))
+			report, err := state.Inspect(filepath.Join(dir, c.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			list := journal.Quarantine
+			list := report.Journal.Quarantine
 			if len(list) != 1 || list[0].Neighbor != "c" || list[0].Release != 4 || list[0].Round != 3 ||
 				len(list[0].Frames) != 1 {
 				t.Fatalf("%s keeps %+v, %v", c.Name, list, err)

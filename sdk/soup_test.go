@@ -16,21 +16,62 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// soup generates junk frames. A junk frame is rarely valid, and never the frame that the sender would send next.
-type soup struct {
-	chance rng.Stream
-	codec  *wire.Codec
-	last   int
-	bad    int64 // how many results are not valid frames
-	f      admm.Message
+// path returns a fleet of "victim" in the middle of a path, "honest", and "villain": either private, with releases on a grid, or not private, with edge messages.
+func path(private bool) *sdk.Fleet {
+	f := ring()
+	if private {
+		f = privateRing()
+	}
+	f.Members = []string{"honest", "victim", "villain"}
+	f.Edges = [][2]string{{"honest", "victim"}, {"victim", "villain"}}
+	return f
 }
 
-// next returns a junk frame, usually an altered copy of one of the kept frames, which are the releases that the
-// malicious sender has sent so far.
+// soup is the link of "villain", a member with a valid key that behaves well and also sends junk frames after its own. A
+// junk frame is rarely valid, and never the frame that the villain would send next.
+type soup struct {
+	mu         sync.Mutex
+	chance     rng.Stream
+	codec      *wire.Codec
+	last       int
+	junk, sent int      // frames to be sent, and sent
+	bad        int64    // how many of them are not valid frames
+	kept       [][]byte // the frames of all releases that the villain has sent
+	heap, sys  uint64   // memory before the first junk
+	f          admm.Message
+}
+
+func (s *soup) link(p tinytest.Packet) []tinytest.Packet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var m admm.Message
+	all := []tinytest.Packet{p}
+	if wire.IsHeartbeat(p.Frame) || s.codec.Decode(p.Frame, &m) != nil {
+		return all
+	}
+	if m.Kind == admm.Release && m.Round > len(s.kept) {
+		s.kept = append(s.kept, slices.Clone(p.Frame))
+	}
+	if len(s.kept) == 0 {
+		return all
+	}
+	if s.sent == 0 { // all nodes run
+		s.heap, s.sys = memory()
+	}
+	for range min(s.junk-s.sent, s.junk/9+1) { // by round 9 everything has been sent
+		p.Frame = s.next(s.kept)
+		all = append(all, p)
+		s.sent++
+	}
+	return all
+}
+
+// next returns a junk frame, usually an altered copy of one of the kept frames.
 func (s *soup) next(kept [][]byte) []byte {
 	n := func(n int) int { return s.chance.IntN(n) }
 	for {
@@ -116,24 +157,12 @@ func memory() (heap, sys uint64) {
 // how the victim reacts.
 func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	t.Helper()
-	pot := &soup{chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Rounds + f.Method.Cooldown}
-	sent := 0
-	var heap, sys uint64
-	evil := newVillain(t, f, func(v *villain, _ *admm.Message) (more [][]byte) {
-		if v.round == 0 {
-			return nil
-		}
-		if sent == 0 { // all nodes run
-			heap, sys = memory()
-		}
-		for range min(junk-sent, junk/9+1) { // by round 9 everything has been sent
-			more = append(more, pot.next(v.kept))
-		}
-		sent += len(more)
-		return more
-	})
-	pot.codec = evil.codec
-	trs[2] = linked(f, trs, 2, evil.link)
+	codec, err := wire.NewCodec(f.Dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pot := &soup{codec: codec, junk: junk, chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Last()}
+	trs[2] = linked(f, trs, 2, pot.link)
 	log := &tally{}
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.Linger = 5 * time.Second
@@ -148,12 +177,12 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	st := all[1].Status()
 	t.Logf("%d frames of junk, %d of them no frames and %d refused, in %v; heap %+d bytes, system %+d bytes, %d lines "+
 		"in the log",
-		sent, pot.bad, st.Refused, took, int64(heapAfter-heap), int64(sysAfter-sys), log.lines)
-	if sent != junk || st.Refused < pot.bad || pot.bad < int64(junk)/2 {
-		t.Errorf("%d frames of junk sent, want %d; %d are no frames, and %d were refused", sent, junk, pot.bad, st.Refused)
+		pot.sent, pot.bad, st.Refused, took, int64(heapAfter-pot.heap), int64(sysAfter-pot.sys), log.lines)
+	if pot.sent != junk || st.Refused < pot.bad || pot.bad < int64(junk)/2 {
+		t.Errorf("%d frames of junk sent, want %d; %d are no frames, and %d were refused", pot.sent, junk, pot.bad, st.Refused)
 	}
-	if heapAfter > heap+1<<20 || sysAfter > sys+32<<20 {
-		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-heap), int64(sysAfter-sys))
+	if heapAfter > pot.heap+1<<20 || sysAfter > pot.sys+32<<20 {
+		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-pot.heap), int64(sysAfter-pot.sys))
 	}
 	if log.lines > 200 {
 		t.Errorf("%d lines in the log", log.lines)

@@ -43,25 +43,6 @@ func TestCarryAgainstSum(t *testing.T) {
 	}
 }
 
-// TestCarryLeavesEstimates checks that momentum does not change the estimates, and that Carry does nothing without
-// momentum.
-func TestCarryLeavesEstimates(t *testing.T) {
-	all(t, func(t *testing.T, cfg Config) {
-		for _, cfg.Kind = range []Kind{Paper, Tracking} {
-			cfg.Momentum = 0
-			want := estimates(t, cfg, wild)
-			e, s := newTest(t, cfg), []float32{3}
-			if e.Carry(s); s[0] != 3 {
-				t.Errorf("kind %v: 3 has become %v", cfg.Kind, s[0])
-			}
-			cfg.Momentum = 0.9
-			if err := sameBits(estimates(t, cfg, wild), want); err != nil {
-				t.Errorf("kind %v: %v", cfg.Kind, err)
-			}
-		}
-	})
-}
-
 // TestCarryShrinksNoise checks that for a constant model the variance of the result of Carry is (1-b)/(1+b) times the
 // variance of an estimate.
 func TestCarryShrinksNoise(t *testing.T) {

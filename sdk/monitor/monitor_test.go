@@ -145,26 +145,6 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestNotPrivate checks that nodes of a fleet that is not private know the distance between their releases and have no
-// epsilon.
-func TestNotPrivate(t *testing.T) {
-	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, nil)
-	if err := w.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	st := w.mon.Status()
-	if !st.NonPrivate || st.Privacy != nil || !st.ConsensusError.Known() || st.Compared != 8 ||
-		st.Neighbors[0].Link != nil {
-		t.Errorf("status %+v", st)
-	}
-	text, err := json.Marshal(w.mon.history())
-	if err != nil || !strings.Contains(string(text), `"round":1,"seconds":`) ||
-		strings.Contains(string(text), `"consensus_error":null`) ||
-		!strings.Contains(string(text), `"loss":null,"accuracy":null`) || !strings.Contains(string(text), `"epsilon":null,`) {
-		t.Errorf("history %s: %v", text, err)
-	}
-}
-
 // TestWaitingIsNoStall checks that an oracle that does not answer counts as a stall, but that an absent neighbor does
 // not.
 func TestWaitingIsNoStall(t *testing.T) {
@@ -244,31 +224,6 @@ func TestQueriedLossesStayHere(t *testing.T) {
 		}
 	}
 	if text := string(Metrics(st)); len(text) == 0 || strings.Contains(text, "loss{") {
-		t.Errorf("metrics tell:\n%s", text)
-	}
-}
-
-// TestFailedQueriesStayHere checks that the number of failed queries is shown only on this device: the status on
-// loopback has the number, marked as not covered by the guarantee, and metrics do not contain it.
-func TestFailedQueriesStayHere(t *testing.T) {
-	asked := 0
-	w := newWorld(t, pair(nil), nil, func(context.Context) error {
-		if asked++; asked > 20 {
-			return errors.New("no loss")
-		}
-		return nil
-	})
-	if st := w.mon.Status(); st.Local != nil {
-		t.Errorf("local %+v before anything has failed", st.Local)
-	}
-	if err := w.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	st := w.mon.Status()
-	if st.Local == nil || st.Local.FailedQueries == 0 || st.Local.Covered {
-		t.Errorf("local %+v", st.Local)
-	}
-	if text := string(Metrics(st)); len(text) == 0 || strings.Contains(text, "failed_queries") {
 		t.Errorf("metrics tell:\n%s", text)
 	}
 }

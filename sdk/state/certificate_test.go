@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/hex"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,23 +86,6 @@ func TestCertificateAgainstLedger(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 	}
-	// A ledger that was rolled back together with its high-water mark contradicts the certificate, which is newer.
-	file, err := os.ReadFile(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, path := newLedger(t, nil)
-	if err := errors.Join(os.WriteFile(path, file[:l.log.lines[5].end], 0o600),
-		os.WriteFile(markPath(path), markFile(t, l.log.head(5), ""), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	old, err := ReadLedger(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := old.Verify(c); err == nil || !strings.Contains(err.Error(), "rolled back") {
-		t.Errorf("%v, want a rollback", err)
-	}
 }
 
 // TestCertificateOlderThanRun checks that the error states how many later releases of the certificate's run are in the
@@ -120,8 +102,8 @@ func TestCertificateOlderThanRun(t *testing.T) {
 	}
 }
 
-// TestRewrittenCertificate checks that Ledger.Verify detects a certificate that understates the cost, whether its
-// lifetime was rewritten to agree with that cost or contradicts it.
+// TestRewrittenCertificate checks that Ledger.Verify detects a certificate that understates the cost, and whose lifetime
+// was rewritten to agree with that cost.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 800}}}
@@ -136,11 +118,6 @@ func TestRewrittenCertificate(t *testing.T) {
 	}
 	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("%v, want a changed line", err)
-	}
-	c = cloneCertificate(t, good)
-	c.Spends[0].Sigma = 800
-	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "sigma 800, want") {
-		t.Errorf("%v, want other noise than the ledger's", err)
 	}
 }
 

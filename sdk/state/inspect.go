@@ -31,9 +31,9 @@ func Inspect(dir string) (Report, error) {
 		return Report{}, err
 	}
 	r := Report{Round: max(0, s.newest())}
-	j, err := ReadJournal(dir)
+	text, err := readIfThere(filepath.Join(dir, JournalName))
 	if err == nil {
-		r.Journal = *j
+		r.Journal, err = ParseJournal(text)
 	}
 	if r.Refused = s.validate(); r.Refused == nil {
 		r.Refused, r.Remarks = cmp.Or(checkStore(dir), err), s.remarks()
@@ -241,7 +241,8 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 			continue
 		}
 		if whole := s.whole(); len(whole) > 0 {
-			return decodeSnapshot(whole[len(whole)-1].Record, dir)
+			newest := whole[len(whole)-1]
+			return decodeSnapshot(newest.Record, s.path(newest.Round&1))
 		}
 		var faults []error
 		for i, sl := range s.slots {
@@ -264,20 +265,13 @@ func Newest(s Store) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeSnapshot(all[0], storeName(s))
+	return decodeSnapshot(all[0], "the store")
 }
 
-func storeName(s Store) string {
-	if named, ok := s.(fmt.Stringer); ok {
-		return named.String()
-	}
-	return "the store"
-}
-
-func decodeSnapshot(s Record, path string) (*Snapshot, error) {
+func decodeSnapshot(s Record, from string) (*Snapshot, error) {
 	var snap wire.Snapshot
 	if err := wire.DecodeSnapshot(s.State, &snap); err != nil {
-		return nil, fmt.Errorf("state: %s: saved state of release %d: %w", path, s.Round, err)
+		return nil, fmt.Errorf("state: %s: saved state of release %d: %w", from, s.Round, err)
 	}
 	last := &snap.State
 	return &Snapshot{

@@ -50,16 +50,15 @@ func (j *Journal) Encode() ([]byte, error) {
 }
 
 // ParseJournal parses the output of [Journal.Encode]; empty text is an empty journal. It does not check signatures.
-func ParseJournal(text []byte) (*Journal, error) {
-	j := new(Journal)
+func ParseJournal(text []byte) (j Journal, err error) {
 	lines, err := parseLines(text, (*journalLine).check)
 	if err != nil {
-		return nil, fmt.Errorf("state: journal: %w; restore the journal from a copy, or remove it and lose the evidence in it", err)
+		return j, fmt.Errorf("state: %s: %w; restore the journal from a copy, or remove it and lose the evidence in it", JournalName, err)
 	}
 	for i, l := range lines {
 		switch {
 		case (i == 0) != (l.Fleet != nil):
-			return nil, fmt.Errorf("state: journal: line %d: want the fields run, fleet and member in the first line only", i+1)
+			return j, fmt.Errorf("state: %s: line %d: want the fields run, fleet and member in the first line only", JournalName, i+1)
 		case i == 0:
 			j.Run, j.Member = l.Run, l.Member
 			copy(j.Fleet[:], l.Fleet)
@@ -93,21 +92,6 @@ func (l *journalLine) check() error {
 		err = fmt.Errorf("quarantine: found neighbor %q and release %d, want a name and a release of 1 or more", l.Quarantine.Neighbor, l.Quarantine.Release)
 	}
 	return err
-}
-
-// ReadJournal reads the journal of the [Dir] in a directory. The result is empty if there is no journal. The node may
-// be running.
-func ReadJournal(dir string) (*Journal, error) {
-	path := filepath.Join(dir, JournalName)
-	text, err := readIfThere(path)
-	if err != nil {
-		return nil, err
-	}
-	j, err := ParseJournal(text)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, path)
-	}
-	return j, nil
 }
 
 // Quarantine records why a node stopped working with a neighbor, together with the proof.

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -304,16 +302,10 @@ func allocated(do func()) uint64 {
 }
 
 // TestMutations checks that frames with random errors do not make Decode panic or allocate much, and that accepted
-// frames survive a second round trip. It tries 100,000 frames with SPADE_LONG, and otherwise 25,000. WIRE_MUTATIONS, if
-// set, replaces this number.
+// frames survive a second round trip.
 func TestMutations(t *testing.T) {
-	count := 25_000 * trials()
-	if s := os.Getenv("WIRE_MUTATIONS"); s != "" {
-		var err error
-		if count, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	} else if testing.Short() || raceDetector {
+	count := 25_000
+	if testing.Short() {
 		count = 3000
 	}
 	var frames []*admm.Message
@@ -367,14 +359,6 @@ func TestMutations(t *testing.T) {
 	if taken == 0 || taken > count/2 {
 		t.Errorf("%d of %d mutations accepted: they are all harmless or all fatal", taken, count)
 	}
-}
-
-// trials returns the factor by which tests multiply their number of blocks: 4 with SPADE_LONG, otherwise 1.
-func trials() int {
-	if os.Getenv("SPADE_LONG") != "" {
-		return 4
-	}
-	return 1
 }
 
 // mutate damages a frame in one to four places.

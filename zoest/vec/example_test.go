@@ -53,20 +53,3 @@ func ExampleDot() {
 	// plain loop 2^24 + 0
 	// lanes      2^24 + 4032
 }
-
-// This example computes the logistic function, with the same bits on every processor.
-func ExampleExp() {
-	sigmoid := func(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
-	fmt.Println(sigmoid(-1), sigmoid(0), sigmoid(1))
-	// Output: 0.2689414213699951 0.5 0.7310585786300049
-}
-
-func ExampleLog() {
-	p := []float64{0.5, 0.25, 0.25}
-	var bits float64
-	for _, pi := range p {
-		bits -= float64(pi * vec.Log(pi))
-	}
-	fmt.Println(bits/vec.Log(2), "bits")
-	// Output: 1.5 bits
-}

@@ -201,7 +201,9 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 		if t.ids != nil {
 			one.ID = t.ids[i]
 		}
-		one.Contribution = make([]float64, len(r.Columns))
+		if r.Columns != nil {
+			one.Contribution = make([]float64, len(r.Columns))
+		}
 	}
 	p.explain(said, m, d)
 	for i, one := range said {
@@ -214,10 +216,14 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 
 // explain sets the contributions to predictions. d has the columns before PCA.
 func (p *Predictor) explain(said []Prediction, m *Model, d *Data) {
-	r := p.recipe
-	origin := make([]float64, d.Dim) // where a column contributes 0
-	if r.PCA != nil && r.Standardize == nil {
-		origin = r.PCA.Mean
+	r, project := p.recipe, p.recipe.project
+	origin := make([]float32, d.Dim) // where a column contributes 0
+	if r.PCA == nil {
+		d, project = r.project(d), func(d *Data) *Data { return d }
+	} else if r.Standardize == nil {
+		for j, x := range r.PCA.Mean {
+			origin[j] = float32(x)
+		}
 	}
 	first := firstOf(r.Columns)
 	eigen.Share(len(first), func(from, to int) {
@@ -226,15 +232,18 @@ func (p *Predictor) explain(said []Prediction, m *Model, d *Data) {
 			if r.Missing != nil {
 				mark = slices.Index(r.Missing.Columns, r.Columns[k].Name)
 			}
-			without := m.On(r.project(d.mapped(d.Dim, func(to, from []float64) {
-				copy(to, from)
-				copy(to[first[k]:end], origin[first[k]:end])
-				if at := r.raw() + mark; mark >= 0 {
-					to[at] = origin[at]
-				}
-			})))
+			moved := d.rounded()
+			moved.X = slices.Clone(d.X)
 			for i := range said {
-				said[i].Contribution[k] = m.explained(p.model, i, said[i].Class) - without.explained(p.model, i, said[i].Class)
+				row := moved.Row(i)
+				copy(row[first[k]:end], origin[first[k]:end])
+				if at := r.raw() + mark; mark >= 0 {
+					row[at] = origin[at]
+				}
+			}
+			without := m.On(project(moved))
+			for i, one := range said {
+				one.Contribution[k] = m.explained(p.model, i, one.Class) - without.explained(p.model, i, one.Class)
 			}
 		}
 	})

@@ -19,11 +19,10 @@ func ward(rows int) string {
 	return b.String()
 }
 
-// predictor holds a Predictor, its arbitrary weights, and the source of the data that its recipe was fitted on.
+// predictor holds a Predictor with arbitrary weights, and the source of the data that its recipe was fitted on.
 type predictor struct {
 	*Predictor
 	source string
-	model  []float32
 }
 
 // predictors returns predictors for all kinds of models, whose recipes together use every preprocessing step.
@@ -61,12 +60,11 @@ func predictors(t *testing.T) map[string]predictor {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := parameters(r.Dim(), 1, 3)
-			p, err := r.Predictor(x)
+			p, err := r.Predictor(parameters(r.Dim(), 1, 3))
 			if err != nil {
 				t.Fatal(err)
 			}
-			all[kind+", "+name] = predictor{p, s.Source, x}
+			all[kind+", "+name] = predictor{p, s.Source}
 		}
 	}
 	return all

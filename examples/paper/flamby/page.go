@@ -55,13 +55,11 @@ func page(runs *sweep.Table, seeds int) (string, error) {
 		fmt.Fprintf(&b, "\n## %s, %s\n\n| | epsilon | delta | clients | pooled | rounds | queries of all clients | bytes sent | seconds |\n|---|---|---|---|---|---|---|---|---|\n",
 			task, measure)
 		for _, c := range commands() {
-			for _, e := range c.budgets() {
-				line, err := rowOf(runs, task, c, e, seeds)
-				if err != nil {
-					return "", err
-				}
-				b.WriteString(line)
+			line, err := rowOf(runs, task, c, c.epsilon, seeds)
+			if err != nil {
+				return "", err
 			}
+			b.WriteString(line)
 		}
 		for _, r := range rivals() {
 			for _, e := range rivalEpsilons {

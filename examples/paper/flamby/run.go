@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
@@ -31,33 +30,28 @@ const (
 // header has the columns of runs.csv.
 var header = []string{"task", "row", "epsilon", "delta", "seed", "clients", "pooled", "rounds", "tau", "queries", "bytes", "seconds"}
 
-// command is one call of simulate, which makes the runs of several rows.
+// command is one call of simulate, which makes the runs of a row, one for each seed.
 type command struct {
-	row   string
-	delta float64 // 0: no noise
-	flags []string
-}
-
-// budgets has the epsilon of each row, 0 without noise.
-func (c command) budgets() []float64 {
-	if c.delta == 0 {
-		return []float64{0}
-	}
-	return epsilons
+	row            string
+	epsilon, delta float64 // 0: no noise
+	flags          []string
 }
 
 // commands lists the calls for each task.
 func commands() (all []command) {
-	var list []string
-	for _, e := range epsilons {
-		list = append(list, strconv.FormatFloat(e, 'g', -1, 64))
+	for _, row := range []string{agreed, each} {
+		all = append(all, command{row, 0, 0, []string{"-non-private"}})
 	}
-	budgets := strings.Join(list, ",")
-	all = append(all, command{agreed, 0, []string{"-non-private"}}, command{each, 0, []string{"-non-private"}})
 	for _, delta := range deltas {
-		private := []string{"-unit", "record", "-epsilon", budgets, "-delta", strconv.FormatFloat(delta, 'g', -1, 64)}
-		all = append(all, command{agreed, delta, private}, command{each, delta, private},
-			command{together, delta, append(private[:len(private):len(private)], "-colluders", "auto")})
+		for _, row := range []string{agreed, each, together} {
+			for _, epsilon := range epsilons {
+				flags := []string{"-unit", "record", "-epsilon", fmt.Sprint(epsilon), "-delta", fmt.Sprint(delta)}
+				if row == together {
+					flags = append(flags, "-colluders", "auto")
+				}
+				all = append(all, command{row, epsilon, delta, flags})
+			}
+		}
 	}
 	return all
 }
@@ -175,15 +169,12 @@ func (j job) prepare(ctx context.Context, program, dir string) error {
 
 // simulate makes the runs of a command whose seeds the table does not have, all at once.
 func (j job) simulate(ctx context.Context, program, dir string, c command, seeds int, runs *sweep.Table) error {
-	budgets := c.budgets()
-	key := func(e float64, seed uint64) []string {
-		return []string{j.name, c.row, fmt.Sprint(e), fmt.Sprint(c.delta), fmt.Sprint(seed)}
+	key := func(seed uint64) []string {
+		return []string{j.name, c.row, fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(seed)}
 	}
 	missing := false
-	for _, e := range budgets {
-		for seed := range seeds {
-			missing = missing || len(runs.Rows(key(e, uint64(seed+1))...)) == 0
-		}
+	for seed := range seeds {
+		missing = missing || len(runs.Rows(key(uint64(seed+1))...)) == 0
 	}
 	if !missing {
 		return nil
@@ -201,12 +192,12 @@ func (j job) simulate(ctx context.Context, program, dir string, c command, seeds
 	var all struct{ Runs []*result }
 	if err := json.Unmarshal(text, &all); err != nil {
 		return fmt.Errorf("flamby: simulate: %w", err)
-	} else if len(all.Runs) != seeds*len(budgets) {
-		return fmt.Errorf("flamby: simulate made %d runs, want %d", len(all.Runs), seeds*len(budgets))
+	} else if len(all.Runs) != seeds {
+		return fmt.Errorf("flamby: simulate made %d runs, want %d", len(all.Runs), seeds)
 	}
-	for i, r := range all.Runs {
+	for _, r := range all.Runs {
 		clients, pooled := j.measured(r)
-		k := key(budgets[i/seeds], r.Seed)
+		k := key(r.Seed)
 		runs.Drop(k...)
 		row := append(k, fmt.Sprintf("%.4f", stat.Mean(clients)), fmt.Sprintf("%.4f", pooled), fmt.Sprint(r.Rounds), fmt.Sprint(r.Tau), fmt.Sprint(r.Queries),
 			fmt.Sprint(r.Bytes), fmt.Sprintf("%.1f", r.Seconds))

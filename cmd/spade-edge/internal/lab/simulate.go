@@ -28,16 +28,12 @@ import (
 func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
 	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 50, "er:0.3", "iid"
-	var epsilons []float64
-	o.Several = &epsilons
 	var seeds []uint64
-	c.Func("seeds", "several `seeds`, such as 1..5 or 1,3,8, in place of -seed: a run for each, and for each of several "+
-		"values of -epsilon", func(text string) (err error) {
+	c.Func("seeds", "several `seeds`, such as 1..5 or 1,3,8, in place of -seed: a run for each", func(text string) (err error) {
 		seeds, err = readSeeds(text)
 		return err
 	})
-	path := c.String("save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
-		"seed at the last epsilon")
+	path := c.String("save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first seed")
 	curves := c.String("csv", "", "write the curve of each run to a CSV `file`: accuracy or RMSE of the average model, consensus "+
 		"error and bytes after each round")
 	force := c.Bool("force", false, "overwrite an existing file")
@@ -50,39 +46,32 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 		o.ReadTests(&f, *test)
 	}
 	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds cannot be combined")
-	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first epsilon is checked with the other flags
-		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has the value %v, want 1e-9..1e9", epsilon)
-	}
 	checkFiles(&f, *path, *curves, *force)
 	if seeds == nil {
 		seeds = []uint64{o.Asked.Method.Seed}
 	}
-	if epsilons == nil {
-		epsilons = []float64{o.Asked.Privacy.EpsilonLimit}
-	}
-	f.When(len(seeds)*len(epsilons) > maxRuns, "-seeds and -epsilon give %d runs, want at most %d", len(seeds)*len(epsilons), maxRuns)
+	f.When(len(seeds) > maxRuns, "-seeds give %d runs, want at most %d", len(seeds), maxRuns)
 	if err := f.Usage(); err != nil {
 		return err
 	}
-	o.Curve = *curves != "" || c.JSON && len(epsilons)*len(seeds) == 1
-	runs := runsOf(o, epsilons, seeds)
-	began, save := time.Now(), -1
-	if *path != "" {
-		save = len(runs) - len(seeds) // save the run with the last epsilon and the first seed
+	o.Curve = *curves != "" || c.JSON && len(seeds) == 1
+	runs := make([]setup.Options, len(seeds))
+	for i, seed := range seeds {
+		runs[i] = o
+		runs[i].Asked.Method.Seed = seed
 	}
-	results, saved, err := simulateAll(ctx, runs, save, c.Log)
+	began := time.Now()
+	results, saved, err := simulateAll(ctx, runs, *path != "", c.Log)
 	if err != nil {
 		return err
 	}
-	files, err := filesOf(*path, *curves, saved, runs, results)
-	if err != nil {
-		return err
-	}
+	files := slices.DeleteFunc([]cli.Written{{Path: *path, Content: saved}, {Path: *curves, Content: curvesOf(runs, results)}},
+		func(f cli.Written) bool { return f.Path == "" })
 	if err := cli.WriteAll(files, *force); err != nil {
 		return err
 	}
 	if len(runs) > 1 {
-		s := newSweep(results, epsilons, began)
+		s := newSweep(results, o.Asked.Privacy.EpsilonLimit, began)
 		return c.Print(s, s.write)
 	}
 	r := results[0]
@@ -95,19 +84,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// runsOf returns a run for each epsilon and seed, ordered by epsilon.
-func runsOf(o setup.Options, epsilons []float64, seeds []uint64) (runs []setup.Options) {
-	for _, epsilon := range epsilons {
-		for _, seed := range seeds {
-			run := o
-			run.Asked.Privacy.EpsilonLimit, run.Asked.Method.Seed = epsilon, seed
-			runs = append(runs, run)
-		}
-	}
-	return runs
-}
-
-// checkFiles reports, before the runs, files that [filesOf] could not write after them.
+// checkFiles reports, before the runs, files that could not be written after them.
 func checkFiles(f *cli.Faults, model, curves string, force bool) {
 	for _, file := range []struct{ flag, path string }{{"-save", model}, {"-csv", curves}} {
 		if file.path != "" {
@@ -117,21 +94,6 @@ func checkFiles(f *cli.Faults, model, curves string, force bool) {
 		}
 	}
 	f.When(model != "" && model == curves, "-save and -csv name the same file, %s", model)
-}
-
-// filesOf returns the files that the flags -save and -csv name: the saved model, and the curves.
-func filesOf(model, curves string, saved *builtin.Model, runs []setup.Options, results []*setup.Result) (files []cli.Written, err error) {
-	if saved != nil {
-		text, err := saved.Marshal()
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, cli.Written{Path: model, Content: text})
-	}
-	if curves != "" {
-		files = append(files, cli.Written{Path: curves, Content: curvesOf(runs, results)})
-	}
-	return files, nil
 }
 
 // simulateNetwork trains the models of the problem's fleet on all processors. It returns the result and the final
@@ -215,9 +177,9 @@ func readSeeds(text string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// simulateAll performs all runs in parallel and returns their results. If save >= 0, it also returns the model file of
-// the run with this index. The first error stops all runs.
-func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved *builtin.Model, err error) {
+// simulateAll performs all runs in parallel and returns their results. If save is true, it also returns the model file of
+// the first run. The first error stops all runs.
+func simulateAll(ctx context.Context, runs []setup.Options, save bool, log io.Writer) (results []*setup.Result, saved []byte, err error) {
 	build := func(i int) (*setup.Problem, error) {
 		return cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[i].Build("simulate") })
 	}
@@ -256,7 +218,7 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 			}
 			show.Runs(share, over, len(runs))
 		})
-		if results[i] = r; err == nil && i == save {
+		if results[i] = r; err == nil && save && i == 0 {
 			saved, err = modelFile(p, models[0])
 		}
 		return err
@@ -275,56 +237,47 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 
 // modelFile returns a member's final model in the format that the export command writes. The model is marked as not
 // private, because its noise is derived from the seed and its preprocessing from the data of all clients.
-func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
+func modelFile(p *setup.Problem, model []float32) ([]byte, error) {
 	recipe, err := p.Recipe("the training part of the data of a simulation")
 	if err != nil {
 		return nil, err
 	}
 	last := p.Fleet.Method.Last()
-	return &builtin.Model{
+	return (&builtin.Model{
 		Run: p.Fleet.Run, Fleet: p.Fleet.Hash(), Member: p.Fleet.Members[0], Round: last, Rounds: last, NonPrivate: true,
 		Task: recipe, Weights: model,
-	}, nil
+	}).Marshal()
 }
 
-// Sweep is the result of a simulate command with several seeds or epsilons, printed as text or JSON.
+// Sweep is the result of a simulate command with several seeds, printed as text or JSON. A run's score is the mean over its
+// clients.
 type Sweep struct {
-	Measure score.Measure   `json:"measure"` // of the scores in Table
-	Table   []sweepGroup    `json:"table"`
-	Runs    []*setup.Result `json:"runs"` // by epsilon, then by seed, in the given order
-	Seconds float64         `json:"seconds"`
-}
-
-// sweepGroup summarizes the runs at one epsilon. A run's score is the mean over its clients.
-type sweepGroup struct {
-	Epsilon *float64 `json:"epsilon"` // null if not requested
-	Runs    int      `json:"runs"`
-	Mean    float64  `json:"mean"`
-	SD      float64  `json:"sd"` // sample standard deviation; 0 for one run
-	Worst   float64  `json:"worst"`
+	Measure score.Measure `json:"measure"` // of the scores
+	Epsilon *float64      `json:"epsilon"` // null if not requested
+	Mean    float64       `json:"mean"`
+	SD      float64       `json:"sd"` // sample standard deviation
+	Worst   float64       `json:"worst"`
 	// WorstClient is the worst score of any client in any run.
-	WorstClient float64 `json:"worst_client"`
+	WorstClient float64         `json:"worst_client"`
+	Runs        []*setup.Result `json:"runs"` // in the order of the seeds
+	Seconds     float64         `json:"seconds"`
 }
 
-// newSweep summarizes the results. There must be the same number of results for each element of epsilons.
-func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Sweep {
+// newSweep summarizes the results of at least two runs.
+func newSweep(results []*setup.Result, epsilon float64, began time.Time) *Sweep {
 	s := &Sweep{Measure: results[0].Score.Measure, Runs: results, Seconds: time.Since(began).Seconds()}
-	for group := range slices.Chunk(results, len(results)/len(epsilons)) {
-		g := sweepGroup{Runs: len(group)}
-		if r := group[0]; !r.NonPrivate && r.Chosen["sigma"] != nil {
-			g.Epsilon = &epsilons[len(s.Table)]
-		}
-		var means, clients []float64
-		for _, r := range group {
-			means, clients = append(means, r.Score.Mean), append(clients, r.Score.Worst)
-		}
-		g.Mean, g.Worst, g.WorstClient = setup.Average(means), s.Measure.Worst(means), s.Measure.Worst(clients)
-		for _, x := range means {
-			g.SD += (x - g.Mean) * (x - g.Mean)
-		}
-		g.SD = math.Sqrt(g.SD / float64(max(1, len(means)-1)))
-		s.Table = append(s.Table, g)
+	if r := results[0]; !r.NonPrivate && r.Chosen["sigma"] != nil {
+		s.Epsilon = &epsilon
 	}
+	var means, clients []float64
+	for _, r := range results {
+		means, clients = append(means, r.Score.Mean), append(clients, r.Score.Worst)
+	}
+	s.Mean, s.Worst, s.WorstClient = setup.Average(means), s.Measure.Worst(means), s.Measure.Worst(clients)
+	for _, x := range means {
+		s.SD += (x - s.Mean) * (x - s.Mean)
+	}
+	s.SD = math.Sqrt(s.SD / float64(len(means)-1))
 	return s
 }
 
@@ -332,14 +285,12 @@ func (s *Sweep) write(t cli.Table) {
 	first := s.Runs[0]
 	worst, constant := first.Score.Words()
 	say := func(value float64) string { return s.Measure.Text(value, 2) }
-	fmt.Fprintf(t, "%-10s %6s %14s %10s %12s %14s\n", "epsilon", "runs", "mean "+s.Measure.Name(), "sd", worst, worst+" client")
-	for _, g := range s.Table {
-		epsilon := "-"
-		if g.Epsilon != nil {
-			epsilon = fmt.Sprint(*g.Epsilon)
-		}
-		fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, g.Runs, say(g.Mean), say(g.SD), say(g.Worst), say(g.WorstClient))
+	epsilon := "-"
+	if s.Epsilon != nil {
+		epsilon = fmt.Sprint(*s.Epsilon)
 	}
+	fmt.Fprintf(t, "%-10s %6s %14s %10s %12s %14s\n", "epsilon", "runs", "mean "+s.Measure.Name(), "sd", worst, worst+" client")
+	fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, len(s.Runs), say(s.Mean), say(s.SD), say(s.Worst), say(s.WorstClient))
 	fmt.Fprintf(t, "\nalways saying %s: %s (seed %d)\n", constant, say(first.Score.Constant), first.Seed)
 	note := "simulated: the noise came from the seeds, and protects nobody's data"
 	if first.NonPrivate {

@@ -22,11 +22,10 @@ import (
 // Options has the values of the flags that commands share.
 type Options struct {
 	*cli.Cmdline
-	Collude, colludeOf int        // Collude of colludeOf members collude; -1: see plan.MostColluders; 0: see Asked
-	Asked              sdk.Fleet  // requested method, privacy and wire; zero values are unset
-	Several            *[]float64 // where -epsilon stores its values, if the command takes several
-	AnyDelta           bool       // accept a delta at which no epsilon says anything
-	Curve              bool       // keep the curve of the run in Result.Curve
+	Collude, colludeOf int       // Collude of colludeOf members collude; -1: see plan.MostColluders; 0: see Asked
+	Asked              sdk.Fleet // requested method, privacy and wire; zero values are unset
+	AnyDelta           bool      // accept a delta at which no epsilon says anything
+	Curve              bool      // keep the curve of the run in Result.Curve
 	// These fields describe the data and the model.
 	Spec      task.Spec // if Whole is true and the test fraction is 0, no samples are held back
 	Partition string
@@ -84,12 +83,9 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 		if s.Default == "chosen" {
 			words += " (default chosen)"
 		}
-		switch {
-		case s.Flag == "colluders":
+		if s.Flag == "colluders" {
 			c.Func(s.Flag, words, o.readColluders)
-		case s.Flag == "epsilon" && o.Several != nil:
-			c.Func(s.Flag, words+", or several `budgets` separated by commas: a run for each", o.readEpsilons)
-		default:
+		} else {
 			s.addTo(c, words)
 		}
 		if s.Default != "" && s.Default != "chosen" && reflect.ValueOf(s.Value).Elem().IsZero() {
@@ -119,23 +115,6 @@ func (o *Options) readColluders(text string) (err error) {
 			return errors.New("want a number of members, a fraction such as 1/3, \"half\" or \"auto\"")
 		}
 	}
-	return nil
-}
-
-// readEpsilons parses the values of -epsilon, separated by commas. A command with a single run uses the first value.
-func (o *Options) readEpsilons(text string) error {
-	*o.Several = nil
-	for part := range strings.SplitSeq(text, ",") {
-		v, err := strconv.ParseFloat(part, 64)
-		if err != nil {
-			return fmt.Errorf("found %q, want a number, or several numbers separated by commas", part)
-		}
-		if slices.Contains(*o.Several, v) {
-			return fmt.Errorf("%v is given twice", v)
-		}
-		*o.Several = append(*o.Several, v)
-	}
-	o.Asked.Privacy.EpsilonLimit = (*o.Several)[0]
 	return nil
 }
 
