@@ -16,11 +16,6 @@ func (m *Machine) probe(e *edge) {
 		Incarnation: m.cfg.Incarnation})
 }
 
-func (m *Machine) replyTo(probe Message, held int) {
-	m.send = append(m.send, Message{Kind: ProbeReply, From: m.client(), To: probe.From, Round: m.round, Held: held,
-		Incarnation: probe.Incarnation})
-}
-
 // receiveProbe handles the probe that a neighbor sends when it starts, and a neighbor's answer to this client's probe.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if last := m.last(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
@@ -39,7 +34,8 @@ func (m *Machine) takeProbe(e *edge, msg Message) error {
 	if msg.Held > m.round {
 		return m.rolledBack(e, msg.Held)
 	}
-	m.replyTo(msg, e.heard)
+	m.send = append(m.send, Message{Kind: ProbeReply, From: m.client(), To: e.peer, Round: m.round, Held: e.heard,
+		Incarnation: msg.Incarnation})
 	for _, r := range []int{msg.Round, msg.Round + 1} {
 		if r >= 1 && r >= m.round-1 && r <= m.round && r != m.lost {
 			m.post(e, r, true)

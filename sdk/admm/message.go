@@ -2,7 +2,6 @@ package admm
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -76,9 +75,6 @@ func (p *Payload) set(q Payload) {
 	p.Vector = append(p.Vector[:0], q.Vector...)
 	p.Grid = append(p.Grid[:0], q.Grid...)
 }
-
-// errConflict is the error for a message that contradicts an earlier message from the same sender in the same round.
-var errConflict = errors.New("contradicts an earlier message")
 
 // edge is one neighbor j. It takes only 64 bytes, because a network may have millions of edges. Its vectors are in the
 // machine, see part.
@@ -202,7 +198,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	}
 	if at := e.at(msg.Round); at >= 0 {
 		if !m.held(e, at).Equal(msg.Payload()) {
-			return fmt.Errorf("admm: message of round %d from client %d %w", msg.Round, msg.From, errConflict)
+			return fmt.Errorf("admm: message of round %d from client %d contradicts an earlier message", msg.Round, msg.From)
 		}
 		// Neighbor j restarted after its Done and lost this client's message of the round.
 		if e.done && msg.Round == m.round && !msg.Resent {

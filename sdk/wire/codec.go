@@ -168,11 +168,7 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 
 // frame converts a message to a frame and checks it. The frame's vector or grid is valid until the next call.
 func (c *Codec) frame(f *frame, m *admm.Message) error {
-	err := c.fill(f, m)
-	if err == nil {
-		err = f.check(m.Kind)
-	}
-	if err != nil {
+	if err := c.fill(f, m); err != nil {
 		return fmt.Errorf("wire: frame: %w", err)
 	}
 	return nil
@@ -202,7 +198,7 @@ func (c *Codec) fill(f *frame, m *admm.Message) error {
 		f.Device = &m.Incarnation
 	}
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
-	return nil
+	return f.check(m.Kind)
 }
 
 // Decode decodes one frame into m and sets m.From and m.To to 0. It reuses the storage of m's vector and grid, empties
