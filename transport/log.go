@@ -82,7 +82,9 @@ type allowance struct {
 	leftOut int
 }
 
-func (l *limited) Debug(text string, args ...any) { l.to.Debug(text, append(slices.Clip(l.args), args...)...) }
+func (l *limited) Debug(text string, args ...any) {
+	l.to.Debug(text, append(slices.Clip(l.args), args...)...)
+}
 func (l *limited) Info(text string, args ...any)  { l.pass(l.to.Info, text, args) }
 func (l *limited) Warn(text string, args ...any)  { l.pass(l.to.Warn, text, args) }
 func (l *limited) Error(text string, args ...any) { l.pass(l.to.Error, text, args) }
