@@ -110,9 +110,6 @@ func makeDir(dir string) error {
 	return syncDir(parent)
 }
 
-// replaceFile is [Replace] for a file that only its owner may read.
-func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
-
 // Replace durably replaces the content of a file: after a crash the file has the old or the new content. A new file
 // gets the permissions in mode that the umask allows. An existing file gets all permissions in mode, whatever the
 // umask, and keeps its owner, because root may edit the files of another user's node.
@@ -158,7 +155,7 @@ func WriteCertificate(path string, c *certificate.Certificate) error {
 	if err != nil {
 		return err
 	}
-	return named(replaceFile(path, text))
+	return named(Replace(path, text, 0o600))
 }
 
 // readIfThere returns the content of a file, or nil if the file does not exist.
