@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
 )
@@ -26,7 +27,7 @@ func (list Spends) With(round int, g Gaussian, limit *Limit) (Spends, error) {
 		return nil, err
 	}
 	if round <= list.Last() {
-		i, _ := slices.BinarySearchFunc(list, round, func(s Spend, round int) int { return s.Last() - round })
+		i := sort.Search(len(list), func(i int) bool { return list[i].Last() >= round })
 		switch s := list[i]; {
 		case round < s.First:
 			return nil, fmt.Errorf("dpmech: round %d was skipped and cannot be reserved after round %d", round, list.Last())

@@ -21,26 +21,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// shelf is a store in memory that passes each saved state to seen.
-type shelf struct {
-	saved []state.Record // newest first
-	seen  func(s *wire.Snapshot)
+// seeing returns a store that passes each saved state to seen.
+func seeing(s state.Store, seen func(s *wire.Snapshot)) state.Store {
+	return saving{s, func(r state.Record) error {
+		snap := new(wire.Snapshot)
+		err := errors.Join(s.Save(r), wire.DecodeSnapshot(r.State, snap))
+		seen(snap)
+		return err
+	}}
 }
-
-func (s *shelf) Load() ([]state.Record, error) { return s.saved, nil }
-
-func (s *shelf) Save(r state.Record) error {
-	r.State = bytes.Clone(r.State)
-	s.saved = append([]state.Record{r}, s.saved[:min(1, len(s.saved))]...)
-	snap := new(wire.Snapshot)
-	err := wire.DecodeSnapshot(r.State, snap)
-	s.seen(snap)
-	return err
-}
-
-func (s *shelf) Kept(string) ([]byte, error) { return nil, nil }
-func (s *shelf) Keep(string, []byte) error   { return nil }
-func (s *shelf) Close() error                { return nil }
 
 // unit is a record, or a person with several, and has a number that it keeps wherever it stands.
 type unit struct {
@@ -60,7 +49,7 @@ type history struct {
 
 	random rng.Stream
 	units  []unit
-	store  shelf
+	store  state.Store
 	rounds []round
 }
 
@@ -154,7 +143,7 @@ func (h *history) play(t *testing.T, f *sdk.Fleet) {
 			return value * h.steep, err
 		})
 		cfg := sdk.Config{Fleet: f, Name: "a", Samples: len(places), Oracle: told{loss, model.Digest()}, Transport: inMemory(t, f)[0],
-			Store: &h.store, Logger: slog.New(slog.DiscardHandler)}
+			Logger: slog.New(slog.DiscardHandler)}
 		if h.fault {
 			cfg.Oracle = told{loss, "the same"}
 		}
@@ -163,12 +152,12 @@ func (h *history) play(t *testing.T, f *sdk.Fleet) {
 		}
 		random := rng.New(h.seed, rng.Address{Client: uint32(starts)})
 		cfg.Noise = &random
-		h.store.seen = func(s *wire.Snapshot) {
+		cfg.Store = seeing(h.store, func(s *wire.Snapshot) {
 			h.rounds = append(h.rounds, round{slices.Clone(s.State.X), slices.Clone(s.State.Last), places, node.Status().DataChanged})
 			if s.State.Round >= last {
 				stop()
 			}
-		}
+		})
 		var err error
 		if node, err = sdk.New(cfg); err != nil {
 			t.Fatal(err)
@@ -221,7 +210,7 @@ func TestReplacedUnitMovesNoOtherRow(t *testing.T) {
 			}
 			var h [2]history
 			for world := range h {
-				h[world] = history{seed: uint64(seed), world: byte(world), places: places, fault: fault, steep: []float64{1, 1e15}[seed/4%2],
+				h[world] = history{store: memStore(t), seed: uint64(seed), world: byte(world), places: places, fault: fault, steep: []float64{1, 1e15}[seed/4%2],
 					hide: []float64{0, 0.5}[seed/8%2]}
 				h[world].play(t, f)
 			}
@@ -283,7 +272,7 @@ func TestMemoryBelongsToData(t *testing.T) {
 		}
 		var newest *wire.Snapshot
 		var log bytes.Buffer
-		store := &shelf{seen: func(s *wire.Snapshot) { newest = s }}
+		store := seeing(memStore(t), func(s *wire.Snapshot) { newest = s })
 		run := func(s start) *sdk.Node {
 			samples := 3
 			ctx, stop := context.WithCancel(t.Context())

@@ -3,27 +3,13 @@ package sdk_test
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
-
-type refusing struct {
-	state.Store
-	round int
-}
-
-func (s refusing) Save(saved state.Record) error {
-	if saved.Round >= s.round {
-		return errors.New("no room")
-	}
-	return s.Store.Save(saved)
-}
 
 // TestCertificateShowsNoDrawThatWasNotKept checks that a certificate shows only a release that is stored and marked. A
 // release that could not be stored is drawn again later, so nobody may see the first draw. Here the certificate must
@@ -42,7 +28,7 @@ func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tr.Close()
-		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: oracle(0), Transport: tr, Store: refusing{store, fails}}
+		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: oracle(0), Transport: tr, Store: failingFrom(store, fails, errFull)}
 		sign(&cfg)
 		n, err := sdk.New(cfg)
 		if err != nil {

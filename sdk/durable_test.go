@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -167,22 +168,34 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 	}
 }
 
-type broken struct {
+// saving is a store whose Save calls save instead.
+type saving struct {
 	state.Store
-	from int
+	save func(state.Record) error
+}
+
+func (s saving) Save(r state.Record) error { return s.save(r) }
+
+func memStore(t *testing.T) state.Store {
+	t.Helper()
+	s, err := tinytest.MemStore()()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// failingFrom returns a store in which no release from a given one on can be saved.
+func failingFrom(s state.Store, round int, err error) state.Store {
+	return saving{s, func(r state.Record) error {
+		if r.Round >= round {
+			return err
+		}
+		return s.Save(r)
+	}}
 }
 
 var errFull = errors.New("no space left on device")
-
-func (b *broken) Kept(string) ([]byte, error)   { return nil, nil }
-func (b *broken) Load() ([]state.Record, error) { return nil, nil }
-
-func (b *broken) Save(s state.Record) error {
-	if s.Round >= b.from {
-		return errFull
-	}
-	return nil
-}
 
 // TestReleaseIsKeptBeforeItIsSent checks that a release that cannot be stored is not sent, and that the node stops.
 func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
@@ -192,7 +205,7 @@ func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	told := 0
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		if i == 1 {
-			c.Store = &broken{from: 3}
+			c.Store = failingFrom(memStore(t), 3, errFull)
 			c.Events.Released = func(round int, _ []float32) { told = round }
 		}
 	})

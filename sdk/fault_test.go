@@ -47,29 +47,6 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	wg.Wait()
 }
 
-// TestReleasedIsKnown checks that, when the observer is told of a release, the node's methods already report the
-// release.
-func TestReleasedIsKnown(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:1], nil
-	var node *sdk.Node
-	seen := 0
-	node = nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
-		c.Events.Released = func(round int, x []float32) {
-			seen++
-			want := f.Total(8).Rho * float64(min(round, 8)) / 8
-			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) ||
-				math.Abs(node.Spend().Rho/want-1) > 1e-12 {
-				t.Errorf("release %d: status %+v, spend %v, want %v", round, st, node.Spend().Rho, want)
-			}
-		}
-	})[0]
-	mustRun(t, []*sdk.Node{node})
-	if seen != 12 {
-		t.Errorf("%d releases seen", seen)
-	}
-}
-
 // TestStopAndGoOn checks that Run stops when its context ends, even during a query, and that another call of Run
 // continues from the same point.
 func TestStopAndGoOn(t *testing.T) {

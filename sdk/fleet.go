@@ -66,12 +66,12 @@ func (f *Fleet) wire() Wire {
 }
 
 // Last returns the index of the final release, K*(1+Mixing) + C.
-func (m Method) Last() int { return m.releases().Last() }
+func (m *Method) Last() int { return m.releases().Last() }
 
 // Data returns how many of the first releases use data and cost privacy.
-func (m Method) Data(releases int) int { return m.releases().Data(releases) }
+func (m *Method) Data(releases int) int { return m.releases().Data(releases) }
 
-func (m Method) releases() *admm.Config {
+func (m *Method) releases() *admm.Config {
 	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
 

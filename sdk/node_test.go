@@ -174,11 +174,16 @@ func TestNodesMatchSimulation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
 			releases := map[int][]int{}
-			all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-				c.Events.Released = func(round int, x []float32) {
+			var all []*sdk.Node
+			all = nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+				c.Events.Released = func(round int, x []float32) { // the node's methods already report the release
 					mu.Lock()
 					defer mu.Unlock()
 					releases[i] = append(releases[i], round)
+					want := f.Total(8).Rho * float64(min(round, 8)) / 8
+					if st := all[i].Status(); st.Round != round || !slices.Equal(all[i].Model(), x) || math.Abs(all[i].Spend().Rho-want) > 1e-12*want {
+						t.Errorf("release %d: status %+v, spend %v, want %v", round, st, all[i].Spend().Rho, want)
+					}
 				}
 			})
 			mustRun(t, all)

@@ -18,16 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// closing is a store that closes the ledger after a save, so that the release cannot be marked.
-type closing struct {
-	state.Store
-	ledger *state.Ledger
-}
-
-func (c closing) Save(r state.Record) error {
-	return errors.Join(c.Store.Save(r), c.ledger.Close())
-}
-
 // TestCrashBetweenDuties simulates a crash at every point between a ledger entry and its release. A release that is not
 // marked was not sent. If it is not stored either, it is made again without a second charge. If it is stored, it is
 // marked and then sent as stored.
@@ -78,7 +68,9 @@ func TestCrashBetweenDuties(t *testing.T) {
 		reopen()
 		check("a line", 1, 0)
 		// Simulate a crash after the state is stored, by making the mark fail.
-		n := start(func(s state.Store) state.Store { return closing{s, ledger} })
+		n := start(func(s state.Store) state.Store {
+			return saving{s, func(r state.Record) error { return errors.Join(s.Save(r), ledger.Close()) }}
+		})
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		if err := n.Run(ctx); err == nil ||

@@ -1,7 +1,9 @@
 package sdk
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -24,17 +26,16 @@ const (
 // presence records when each neighbor was last heard. Its methods are safe for concurrent use.
 type presence struct {
 	toLog    *transport.Silence
-	toGiveUp *transport.Silence // nil without patience
-	patience time.Duration
+	toGiveUp *transport.Silence
+	patience time.Duration // never, without [Config.Patience]
 	names    []string
 	last     atomic.Pointer[time.Time] // the time of the last frame of any neighbor
 }
 
 func newPresence(now time.Time, neighbors []string, patience time.Duration) *presence {
-	p := &presence{toLog: transport.NewSilence(now, neighbors, 5*time.Second), patience: patience, names: neighbors}
-	if patience > 0 {
-		p.toGiveUp = transport.NewSilence(now, neighbors, patience)
-	}
+	const never = math.MaxInt64
+	p := &presence{patience: cmp.Or(patience, never), names: neighbors}
+	p.toLog, p.toGiveUp = transport.NewSilence(now, neighbors, 5*time.Second), transport.NewSilence(now, neighbors, p.patience)
 	p.last.Store(&now)
 	return p
 }
@@ -42,19 +43,14 @@ func newPresence(now time.Time, neighbors []string, patience time.Duration) *pre
 // hear records that a frame of a neighbor has arrived.
 func (p *presence) hear(from string, now time.Time) {
 	p.toLog.Hear(from, now, 3*beat)
-	if p.toGiveUp != nil {
-		p.last.Store(&now)
-		p.toGiveUp.Hear(from, now, p.patience)
-	}
+	p.toGiveUp.Hear(from, now, p.patience)
+	p.last.Store(&now)
 }
 
 // overdue returns the neighbors that were silent for longer than the patience, each again after the same time, because
 // the loop may have ignored it. Time during which the node hears no neighbor is not counted, because the node itself may
 // be disconnected or asleep.
 func (p *presence) overdue(now time.Time) []string {
-	if p.toGiveUp == nil {
-		return nil
-	}
 	if now.Sub(*p.last.Load()) >= 3*beat {
 		for _, name := range p.names {
 			p.toGiveUp.Hear(name, now, p.patience)

@@ -74,7 +74,13 @@ func TestDeadlySample(t *testing.T) {
 func TestPanicIsTheEnd(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
-	store := &fragile{}
+	saves := 0
+	store := saving{memStore(t), func(state.Record) error {
+		if saves++; saves == 2 {
+			panic("disk on fire")
+		}
+		return nil
+	}}
 	n := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) { c.Store = store })[0]
 	func() {
 		defer func() {
@@ -84,22 +90,9 @@ func TestPanicIsTheEnd(t *testing.T) {
 		}()
 		_ = n.Run(t.Context())
 	}()
-	if err := n.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ended in a panic") || store.saves != 2 {
-		t.Errorf("after %d saves: %v", store.saves, err)
+	if err := n.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ended in a panic") || saves != 2 {
+		t.Errorf("after %d saves: %v", saves, err)
 	}
-}
-
-type fragile struct{ saves int }
-
-func (s *fragile) Load() ([]state.Record, error) { return nil, nil }
-func (s *fragile) Kept(string) ([]byte, error)   { return nil, nil }
-func (s *fragile) Keep(string, []byte) error     { return nil }
-func (s *fragile) Close() error                  { return nil }
-func (s *fragile) Save(state.Record) error {
-	if s.saves++; s.saves == 2 {
-		panic("disk on fire")
-	}
-	return nil
 }
 
 // reopened is a transport that, when the test requests it, reports that the connection to node "a" has opened again.

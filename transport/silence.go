@@ -50,41 +50,17 @@ func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 	return names, longest
 }
 
-// Ways describes the connections to the named members in one line, such as `"lab" (not connected: connection refused)`.
-// More than two members with the same description, addresses aside, share it. If the transport has no method Peers, the line
-// contains only the names.
+// Ways describes the connections to the named members in one line, such as `"lab" (not connected: connection refused)`. If
+// the transport has no method Peers, the line contains only the names.
 func Ways(t Transport, names []string) string {
-	peers := peersOf(t)
-	alike, states := map[string][]string{}, make([]string, len(names))
+	peers, all := peersOf(t), make([]string, len(names))
 	for i, name := range names {
-		states[i] = way(peers, name)
-		why := cause(states[i])
-		alike[why] = append(alike[why], strconv.Quote(name))
-	}
-	var all []string
-	for i, name := range names {
-		text, why := strconv.Quote(name), cause(states[i])
-		switch same := alike[why]; {
-		case states[i] == "":
-		case len(same) < 3:
-			text += " (" + states[i] + ")"
-		case same[0] == text:
-			text = strings.Join(same, ", ") + " (each " + why + ")"
-		default:
-			continue
+		all[i] = strconv.Quote(name)
+		if state := way(peers, name); state != "" {
+			all[i] += " (" + state + ")"
 		}
-		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
-}
-
-// cause returns the state of a connection without what lies between the first and the last colon: the address.
-func cause(state string) string {
-	kind, why, _ := strings.Cut(state, ": ")
-	if why == "" {
-		return kind
-	}
-	return kind + ": " + strings.TrimSpace(why[strings.LastIndex(why, ": ")+1:])
 }
 
 // Way describes the connection to the named member in words: see [PeerStatus.State]. The result is "" if the transport

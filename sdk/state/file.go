@@ -55,18 +55,22 @@ func (d osDisk) open(name string, flag int) (file, error) {
 
 func (d osDisk) sync() error { return syncDir(string(d)) }
 
-type osFile struct{ *os.File }
+type osFile struct{ f *os.File } // not embedded: a program would link every method that it calls on another file
+
+func (f osFile) ReadAt(b []byte, at int64) (int, error)  { return f.f.ReadAt(b, at) }
+func (f osFile) WriteAt(b []byte, at int64) (int, error) { return f.f.WriteAt(b, at) }
+func (f osFile) Close() error                            { return f.f.Close() }
 
 func (f osFile) size() (int64, error) {
-	st, err := f.Stat()
+	st, err := f.f.Stat()
 	if err != nil {
 		return 0, err
 	}
 	return st.Size(), nil
 }
 
-func (f osFile) truncate(size int64) error { return f.Truncate(size) }
-func (f osFile) sync() error               { return syncFile(f.File) }
+func (f osFile) truncate(size int64) error { return f.f.Truncate(size) }
+func (f osFile) sync() error               { return syncFile(f.f) }
 
 // errLocked is returned by lockFile if another process holds the lock.
 var errLocked = errors.New("in use by another process")
@@ -105,9 +109,6 @@ func makeDir(dir string) error {
 	}
 	return syncDir(parent)
 }
-
-// replaceFile is [Replace] for a file that only its owner may read.
-func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
 
 // Replace durably replaces the content of a file: after a crash the file has the old or the new content. A new file
 // gets the permissions in mode that the umask allows. An existing file gets all permissions in mode, whatever the
@@ -154,7 +155,7 @@ func WriteCertificate(path string, c *certificate.Certificate) error {
 	if err != nil {
 		return err
 	}
-	return named(replaceFile(path, text))
+	return named(Replace(path, text, 0o600))
 }
 
 // readIfThere returns the content of a file, or nil if the file does not exist.

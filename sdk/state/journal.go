@@ -144,7 +144,7 @@ func (d *Dir) Keep(name string, data []byte) error {
 	case name != JournalName:
 		return fmt.Errorf("state: found data named %q, want %q", name, JournalName)
 	}
-	return named(replaceFile(filepath.Join(d.dir, name), data))
+	return named(Replace(filepath.Join(d.dir, name), data, 0o600))
 }
 
 // maxLines is the maximum number of lines that [parseLines] accepts. It is far above the number of members of any
@@ -190,5 +190,5 @@ func replaceLines[T any](path string, list []T) error {
 	if err != nil {
 		return err
 	}
-	return named(replaceFile(path, text))
+	return named(Replace(path, text, 0o600))
 }

@@ -87,11 +87,6 @@ func parseMark(data []byte) (*highWater, error) {
 	return newest, nil
 }
 
-func (m *highWater) record() ([]byte, error) {
-	text, err := json.Marshal(m)
-	return fmt.Appendf(text, " %x\n", sha256.Sum256(text)), err
-}
-
 func parseHighWater(text []byte) (*highWater, error) {
 	var m highWater
 	if err := exactJSON(text, &m); err != nil {
@@ -114,10 +109,11 @@ func (l *Ledger) acknowledge() error {
 
 // writeMark durably writes a mark to the place that does not hold the newest mark.
 func (l *Ledger) writeMark(m *highWater) error {
-	record, err := m.record()
+	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
+	record := fmt.Appendf(text, " %x\n", sha256.Sum256(text))
 	if int64(len(record)) > l.markRoom {
 		return l.newMark(record)
 	}
@@ -131,7 +127,7 @@ func (l *Ledger) newMark(record []byte) error {
 	err := closeAll(l.marks) // some systems do not replace an open file
 	l.marks, l.place, l.markRoom = nil, 0, blocks(int64(len(record)))
 	if err == nil {
-		err = replaceFile(markPath(l.path), append(record, make([]byte, 2*l.markRoom-int64(len(record)))...))
+		err = Replace(markPath(l.path), append(record, make([]byte, 2*l.markRoom-int64(len(record)))...), 0o600)
 	}
 	if err == nil {
 		err = l.openMark()

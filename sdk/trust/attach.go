@@ -38,7 +38,7 @@ func (m *Machine) Attach(msg *admm.Message) {
 		msg.Signed.Own = encoded(m.own.Last())
 		msg.Signed.Other = m.ownCheckpoint()
 	case admm.ProbeReply:
-		msg.Signed.Other = p.earlier
+		msg.Signed.Other = m.earlier(p)
 	}
 	if r := p.held.Proving(msg.Held); r != nil {
 		msg.Signed.Proof = r.Append(nil)

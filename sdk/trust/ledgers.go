@@ -43,8 +43,8 @@ func (m *Machine) learnCheckpoint(p *peer, b []byte) {
 }
 
 // earlier returns what a neighbor has signed about its ledgers in all runs, for the neighbor itself, except for the
-// states that it shows to know. left is the number of statements that did not fit.
-func (m *Machine) earlier(p *peer) (b []byte, left int) {
+// states that it shows to know: the answer to its probe.
+func (m *Machine) earlier(p *peer) (b []byte) {
 	newest, shown := p.held.Last(), p.shown
 	list := m.Ledger.Heads().Of(m.Keys(p.name))
 	if at := slices.IndexFunc(list, func(e signed.Earlier) bool { return e.Ledger.ID == shown.ID }); at > 0 { // the ledger in use first
@@ -55,12 +55,13 @@ func (m *Machine) earlier(p *peer) (b []byte, left int) {
 		switch {
 		case known || list[i].Ledger == shown:
 		case len(b) == signed.MaxEarlier*signed.EarlierSize:
-			left++
+			m.warn("the reply to a neighbor has no room for all of its ledgers", "neighbor", p.name, "statements", len(list))
+			return b
 		default:
 			b = list[i].Append(b)
 		}
 	}
-	return b, left
+	return b
 }
 
 // checkEarlier checks statements about this member's ledgers, possibly of earlier runs, that a neighbor has kept. It

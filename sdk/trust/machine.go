@@ -63,7 +63,6 @@ type peer struct {
 	scope   signed.Scope
 	held    signed.Chain
 	shown   signed.Head       // ledger that the neighbor named at its last start; zero if none
-	earlier []byte            // answer to the neighbor's probe, see [Machine.earlier]
 	dropped *state.Quarantine // nil while the edge is in use
 	heard   int               // highest release that the machine of package admm held when the edge was dropped
 	said    once              // messages sent to the neighbor since the last tick

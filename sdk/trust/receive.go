@@ -129,10 +129,6 @@ func (m *Machine) keepEvidence(e signed.Evidence) {
 // checkProbe checks what a neighbor that has just started says of its own releases and of this member's releases.
 func (m *Machine) checkProbe(p *peer, msg *admm.Message) Verdict {
 	m.learnCheckpoint(p, msg.Signed.Other)
-	left := 0
-	if p.earlier, left = m.earlier(p); left > 0 {
-		m.warn("the reply to a neighbor has no room for all of its ledgers", "neighbor", p.name, "left_out", left)
-	}
 	if msg.Round > 0 {
 		if v := m.checkMade(p, msg); v.Action != Take {
 			return v

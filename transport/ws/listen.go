@@ -133,7 +133,7 @@ func (t *Transport) answer(p *peer, l link) (*conn, error) {
 		return nil, t.explainRefusal(err)
 	}
 	w := &reply{bufio.NewWriter(l.secure), make(http.Header)}
-	defer w.Flush()
+	defer w.out.Flush()
 	if r.Method == http.MethodPost {
 		t.answerProbe(p, w, r)
 		return nil, errProbed
@@ -150,24 +150,25 @@ func (t *Transport) answer(p *peer, l link) (*conn, error) {
 
 // reply is the http.ResponseWriter for the only request on a connection.
 type reply struct {
-	*bufio.Writer
+	out    *bufio.Writer
 	header http.Header
 }
 
 var _ http.Hijacker = (*reply)(nil)
 
-func (w *reply) Header() http.Header { return w.header }
+func (w *reply) Header() http.Header         { return w.header }
+func (w *reply) Write(b []byte) (int, error) { return w.out.Write(b) }
 
 func (w *reply) WriteHeader(status int) {
 	if status != http.StatusSwitchingProtocols {
 		w.header.Set("Connection", "close")
 	}
-	fmt.Fprintf(w, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
-	w.header.Write(w)
-	w.WriteString("\r\n")
-	w.Flush() // an error recurs at the next write
+	fmt.Fprintf(w.out, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	w.header.Write(w.out)
+	w.out.WriteString("\r\n")
+	w.out.Flush() // an error recurs at the next write
 }
 
 func (w *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return closedConn(), bufio.NewReadWriter(bufio.NewReader(nil), w.Writer), nil
+	return closedConn(), bufio.NewReadWriter(bufio.NewReader(nil), w.out), nil
 }

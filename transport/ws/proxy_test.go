@@ -153,20 +153,26 @@ func TestThroughServerNameProxy(t *testing.T) {
 	exchange(t, a, c)
 }
 
-// TestProxyThatEndsTLS checks that a connection through a proxy that terminates TLS fails, whatever key the proxy has.
-// Both members must report that such a proxy may be the cause.
-func TestProxyThatEndsTLS(t *testing.T) {
-	cert := certificateOf(keyOf("proxy"))
-	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// usualCertificate returns a certificate as of a web server, whose key is not of our kind.
+func usualCertificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, ecKey.Public(), ecKey)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	usual := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: ecKey}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// TestProxyThatEndsTLS checks that a connection through a proxy that terminates TLS fails, whatever key the proxy has.
+// Both members must report that such a proxy may be the cause.
+func TestProxyThatEndsTLS(t *testing.T) {
+	cert := certificateOf(keyOf("proxy"))
+	usual := usualCertificate(t)
 	for _, c := range []struct {
 		name       string
 		toCaller   tls.Certificate

@@ -2,14 +2,9 @@ package ws
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"strings"
 	"sync"
@@ -74,15 +69,6 @@ func TestSecondPinIsAccepted(t *testing.T) {
 func TestStrangersAreRefused(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 
-	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, ecKey.Public(), ecKey)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		name, key string
 		change    func(*tls.Config)
@@ -92,7 +78,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		{"TLS 1.2", "a", func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "unsupported versions"},
 		{"unknown key", "x", nil, transport.FormatKey(publicOf("x"))},
 		{"other kind of key", "a", func(c *tls.Config) {
-			c.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: ecKey}}
+			c.Certificates = []tls.Certificate{usualCertificate(t)}
 		}, "key of type ECDSA"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

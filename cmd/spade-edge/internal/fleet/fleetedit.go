@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
@@ -45,6 +46,7 @@ func add(e *fleetEdit) func() error {
 	e.runFlag()
 	line := e.String("line", "", "the `file` with the line that keygen printed on the device")
 	edges := e.String("edges", "", "the neighbors, separated by commas, and further edges `a:b`")
+	like := e.String("as", "", "copy the data or the program from the node file of this `member` (default a gap to fill in)")
 	records := e.Int("records", 0, "in a fleet that protects each record: the member's public `number` of them")
 	return func() error {
 		m, err := newcomer(*line)
@@ -55,12 +57,13 @@ func add(e *fleetEdit) func() error {
 		if i := slices.Index(e.file.Fleet.Members, m.Name); i >= 0 {
 			return e.replace(i, m)
 		}
-		return e.join(m, *edges, *records)
+		return e.join(m, *edges, *like, *records)
 	}
 }
 
-// join adds a new member with its edges and, if each record is protected, its number of records.
-func (e *fleetEdit) join(m fleetfile.Member, edges string, records int) error {
+// join adds a new member with its edges and, if each record is protected, its number of records. like names a member from
+// whose node file the data or the program is copied.
+func (e *fleetEdit) join(m fleetfile.Member, edges, like string, records int) error {
 	f := e.file.Fleet
 	err := checkName(m.Name)
 	var wrong cli.Faults
@@ -70,6 +73,7 @@ func (e *fleetEdit) join(m fleetfile.Member, edges string, records int) error {
 		"be public and fixed", records, m.Name)
 	wrong.When(!each && e.Given["records"], noRecords, records)
 	wrong.When(edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
+	wrong.When(like != "" && e.node(like) == nil, "-as %q: the fleet file's folder has no node file for that member", like)
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
@@ -89,7 +93,7 @@ func (e *fleetEdit) join(m fleetfile.Member, edges string, records int) error {
 		return err
 	}
 	if e.node(m.Name) == nil {
-		if err := e.makeNode(m); err != nil {
+		if err := e.makeNode(m, like); err != nil {
 			return err
 		}
 	}
@@ -132,17 +136,25 @@ func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	return pair, false
 }
 
-// makeNode creates the node file of a new member, with the fleet file and the transport of an existing node file, and with a
-// gap for the oracle.
-func (e *fleetEdit) makeNode(m fleetfile.Member) error {
+// makeNode creates the node file of a new member, with the settings of an existing node file, and with the data or the
+// program of the member that as names, if any.
+func (e *fleetEdit) makeNode(m fleetfile.Member, as string) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
-	like := nodeForm{Fleet: "fleet.json"}
+	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}
 	if len(e.nodes) > 0 {
-		if err := json.Unmarshal(e.nodes[0].text, &like); err != nil {
+		var like struct {
+			Fleet     string
+			Transport any
+			Oracle    json.RawMessage
+		}
+		if err := json.Unmarshal(cmp.Or(e.node(as), e.nodes[0]).text, &like); err != nil {
 			return err
 		}
+		form.Fleet, form.Transport = like.Fleet, like.Transport
+		if as != "" {
+			form.Oracle = like.Oracle
+		}
 	}
-	form := nodeForm{Fleet: like.Fleet, Transport: like.Transport, Oracle: map[string]any{"stream": []string{setup.Gap}}}
 	var err error
 	if n.text, err = form.text(m, !e.file.Fleet.Privacy.NonPrivate); err == nil {
 		n.node, err = fleetfile.ParseNode(n.text, filepath.Dir(n.path))
@@ -151,8 +163,7 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 		return cli.AsUsageError(err)
 	}
 	e.nodes = append(e.nodes, n)
-	e.note("in %s, fill in the oracle of node.json, and put in the new member's key (node.key) and, in a private fleet, its ledger",
-		filepath.Dir(n.path))
+	e.note("put the new member's key (node.key) and, in a private fleet, its ledger into %s", filepath.Dir(n.path))
 	return nil
 }
 
@@ -232,7 +243,7 @@ func remove(e *fleetEdit) func() error {
 // addresses keeps the old ones. Old keys are retired: they connect no more, and their signatures still count.
 func (e *fleetEdit) replace(i int, fresh fleetfile.Member) error {
 	var wrong cli.Faults
-	for _, name := range []string{"edges", "run", "end", "records"} {
+	for _, name := range []string{"edges", "run", "end", "as", "records"} {
 		wrong.When(e.Given[name], "%q is already a member, and -%s is for new members: leave it out to replace the key or address of %q",
 			fresh.Name, name, fresh.Name)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -32,6 +33,7 @@ type initOptions struct {
 	hosts                                  string
 	broker, brokerAt                       string // kind and address of the broker; empty for websockets
 	stream                                 []string
+	format                                 scorer.Format // of the stream's messages; empty for the default
 	deal                                   bool
 	records                                []int // per node, with -unit record
 
@@ -100,6 +102,13 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		o.stream, err = words(text)
 		return err
 	})
+	c.Func("format", "what the program of -stream speaks: json or cbor, as Python's spade_edge.scorer does (default json)", func(text string) error {
+		o.format = scorer.Format(text)
+		if o.format != scorer.JSON && o.format != scorer.CBOR {
+			return fmt.Errorf("want %s or %s", scorer.JSON, scorer.CBOR)
+		}
+		return nil
+	})
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each uses its own part (default true without -members and -task)")
 	taskFile := c.String("task", "", "the `file` that fit wrote: how every node prepares its own -data, and the model; without -data: "+
 		"a JSON object that every program must repeat in its hello")
@@ -150,6 +159,7 @@ func (o *initOptions) check() error {
 	var f cli.Faults
 	n := cli.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members each set the fleet's members: give exactly one of these flags, not %d", n)
+	f.When(o.Given["format"] && !o.Given["stream"], "-format needs -stream: it is the format of the program's messages")
 	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
 	_, err := strconv.Atoi(o.nodeNames)

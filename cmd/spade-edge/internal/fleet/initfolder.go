@@ -153,6 +153,8 @@ func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
 
 func (o *initOptions) oracle(number int) map[string]any {
 	switch {
+	case o.Given["format"]:
+		return map[string]any{"stream": o.stream, "format": o.format}
 	case o.Given["stream"]:
 		return map[string]any{"stream": o.stream}
 	case !o.builtin():

@@ -33,32 +33,39 @@ type Evaluation struct {
 // advise says if the model is no better than a trivial answer, and what to try.
 func (r *Evaluation) advise() {
 	add := func(format string, args ...any) { r.Advice = append(r.Advice, fmt.Sprintf(format, args...)) }
-	if m := r.Regression; m != nil {
-		if m.RMSE.Value > m.MeanRMSE {
+	ranks := func(measure string, of *score.Estimate) {
+		if of == nil || of.Value >= 0.5 {
+			return
+		}
+		sure := "the wrong way round"
+		if of.High >= 0.5 {
+			sure = "no better than chance"
+		}
+		add("%s is below 0.5: the model ranks these samples %s; check that %q and %q mean here what they mean to the model, and that the "+
+			"columns have its units", measure, sure, r.file.Task.Classes[0], r.file.Task.Classes[1])
+	}
+	switch m := r.Classification; {
+	case r.Regression != nil:
+		if r.Regression.RMSE.Value > r.Regression.MeanRMSE {
 			add("the model is worse than always saying the mean of these samples: check the unit of %q and of the columns, or use a model "+
 				"of own rows", r.Target)
 		}
-		return
-	}
-	if r.Survival != nil {
-		r.adviseSurvival(add)
-		return
-	}
-	m := r.Classification
-	if m.Binary != nil && m.Binary.AUC != nil && m.Binary.AUC.Value < 0.5 {
-		sure := "the model ranks these samples the wrong way round"
-		if m.Binary.AUC.High >= 0.5 {
-			sure = "the model ranks these samples no better than chance"
+	case r.Survival != nil:
+		if r.Survival.CIndex == nil {
+			add("no two of these samples can be compared: one of them needs an event that is earlier than the other's time")
 		}
-		add("AUC is below 0.5: %s; check that %q and %q mean here what they mean to the model, and that the columns have its units", sure,
-			r.Classes[0], r.Classes[1])
-	}
-	if m.Accuracy.Value < m.Majority {
-		try := "check labels and columns, or use a model of own rows"
-		if m.Binary != nil && r.Threshold == nil {
-			try = "try -threshold youden, check labels and columns, or use a model of own rows"
+		ranks("C-index", r.Survival.CIndex)
+	default:
+		if m.Binary != nil {
+			ranks("AUC", m.Binary.AUC)
 		}
-		add("the model is right less often than always saying the most frequent class: %s", try)
+		if m.Accuracy.Value < m.Majority {
+			try := "check labels and columns, or use a model of own rows"
+			if m.Binary != nil && r.Threshold == nil {
+				try = "try -threshold youden, " + try
+			}
+			add("the model is right less often than always saying the most frequent class: %s", try)
+		}
 	}
 }
 

@@ -62,16 +62,3 @@ func (a *Applied) lasting(survival []float64, median *float64) (shares []string,
 	}
 	return shares, half
 }
-
-// adviseSurvival says if a model of survival ranks samples no better than chance.
-func (r *Evaluation) adviseSurvival(add func(format string, args ...any)) {
-	switch c := r.Survival.CIndex; {
-	case c == nil:
-		add("no two of these samples can be compared: one of them needs an event that is earlier than the other's time")
-	case c.High < 0.5:
-		add("C-index is below 0.5: the model ranks these samples the wrong way round; check that %q and %q mean here what they mean to the "+
-			"model, and that the columns have its units", r.file.Task.Classes[0], r.file.Task.Classes[1])
-	case c.Value < 0.5:
-		add("C-index is below 0.5: the model ranks these samples no better than chance; check labels and columns, or use a model of own rows")
-	}
-}
