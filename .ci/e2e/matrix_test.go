@@ -111,6 +111,9 @@ func TestPageMatrix(t *testing.T) {
 			`(s.nodes ? [] : [...document.querySelectorAll("#bars b")]).map(e => e.textContent).join())`); !ok {
 			t.Errorf("%s: the bars do not show what the status says", s.name)
 		}
+		if rows := eval[int](b, `document.getElementById("peers").tBodies[0].rows.length`); s.name == "unreached" && rows != 2 {
+			t.Errorf("%s: %d rows for six neighbors with one reason and one with another, want 2", s.name, rows)
+		}
 	}
 	b.clean(origin)
 }

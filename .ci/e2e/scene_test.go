@@ -174,6 +174,20 @@ func rare() []scene {
 		s.Waiting = []string{}
 		return s
 	})
+	add("unreached", true, false, monitor.Waiting, 0, func(_ *sdk.Fleet, s *monitor.Status) any {
+		for i := range s.Neighbors { // six share a row, and the one with another reason has its own
+			n, reason := &s.Neighbors[i], "connection refused"
+			if i == 2 {
+				reason = "i/o timeout"
+			}
+			n.Round, n.Behind, n.Missing, n.Link = 0, 0, true, &monitor.Link{Seconds: 2345,
+				Fault: monitor.InWords(fmt.Sprintf("wss://%s:47654/: dial tcp 192.0.2.%d:47654: connect: %s", n.Name, i, reason), false)}
+			if i != 2 {
+				n.Like, n.Link.Fault = s.Neighbors[0].Name, "nothing listens at its address (connection refused): the node is not running"
+			}
+		}
+		return s
+	})
 	add("no neighbors", false, true, monitor.Querying, 12, func(_ *sdk.Fleet, s *monitor.Status) any {
 		s.Neighbors = []monitor.Neighbor{}
 		return s

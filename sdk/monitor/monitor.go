@@ -316,6 +316,7 @@ func (m *Monitor) Status() Status {
 	}
 	out.obstacle = m.obstacle(out.Neighbors)
 	out.Ready = out.obstacle == ""
+	findAlike(out.Neighbors) // last, because obstacle names an address
 	return out
 }
 

@@ -359,8 +359,11 @@
     } else {
       byId("peers").hidden = !s.neighbors.length;
       byId("alone").hidden = s.neighbors.length > 0;
-      rows(["Neighbor", "State", "Round", "Lag", "Sent", "Received"], s.neighbors, n =>
-        [n.name, linkState(n, total), String(n.round), lag(n), n.link ? bytes(n.link.bytes_sent) : "–", n.link ? bytes(n.link.bytes_received) : "–"]);
+      rows(["Neighbor", "State", "Round", "Lag", "Sent", "Received"], s.neighbors.filter(n => !n.like || n.like === n.name), n => {
+        const alike = n.like ? s.neighbors.filter(m => m.like === n.like).map(m => m.name) : [n.name], state = linkState(n, total);
+        return [list(alike), n.like ? { ...state, text: "each " + state.text } : state, String(n.round), lag(n),
+          n.link ? bytes(n.link.bytes_sent) : "–", n.link ? bytes(n.link.bytes_received) : "–"];
+      });
     }
 
     const own = (head.mixing ? "After mixing. " : "") + (group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only");

@@ -167,6 +167,10 @@ type Neighbor struct {
 	Missing bool   `json:"missing"` // true if this node waits for the neighbor's message
 	Link    *Link  `json:"link"`    // null if the connection is unknown
 
+	// Like is set if more than two neighbors, from which nothing has ever come, differ only in their addresses: it is the
+	// name of the first of them, for whose row all stand. Their Link.Fault then has no address.
+	Like string `json:"like,omitempty"`
+
 	Refused    int64       `json:"refused_frames,omitempty"` // invalid frames from the neighbor since the process began
 	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded the neighbor
 }

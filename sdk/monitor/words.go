@@ -53,6 +53,36 @@ func InWords(fault string, broker bool) string {
 	return fault
 }
 
+var namedAddress = regexp.MustCompile(` at \S+ \(`) // in the words of InWords
+
+// findAlike sets [Neighbor].Like.
+func findAlike(all []Neighbor) {
+	type state struct {
+		fault   string
+		missing bool
+	}
+	alike := map[state][]*Neighbor{}
+	for i := range all {
+		n := &all[i]
+		l := n.Link
+		if l == nil || l.Connected || l.Silent || l.Refusal != "" || l.Lost > 0 || l.Received > 0 || n.Round > 0 || n.Quarantine != nil {
+			continue
+		}
+		fault := l.Fault
+		if !l.Broker { // a broker's address is that of all
+			fault = namedAddress.ReplaceAllString(fault, " at its address (")
+		}
+		alike[state{fault, n.Missing}] = append(alike[state{fault, n.Missing}], n)
+	}
+	for s, same := range alike {
+		for _, n := range same {
+			if len(same) > 2 {
+				n.Like, n.Link.Fault = same[0].Name, s.fault
+			}
+		}
+	}
+}
+
 // PhaseOf describes a release, such as "learning" or "cooling down".
 func PhaseOf(m sdk.Method, release int) string {
 	switch data := m.Data(release); {

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,5 +54,41 @@ func TestInWords(t *testing.T) {
 	}
 	if got := InWords(errors.Join(context.DeadlineExceeded).Error(), false); !strings.HasPrefix(got, "nothing answers") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestFindAlike checks which neighbors are together, and that nothing is hidden of the others.
+func TestFindAlike(t *testing.T) {
+	down := func(address string) *Link {
+		return &Link{Fault: InWords("dial tcp "+address+": connect: connection refused", false)}
+	}
+	lost, broker := down("h:4"), Link{Broker: true, Fault: "nothing listens at h:9 (connection refused)"}
+	lost.Lost = 1
+	var b [3]Link
+	for i := range b {
+		b[i] = broker
+	}
+	for _, c := range []struct {
+		links []*Link
+		want  string // the names in Like
+		fault string // of the first
+	}{
+		{[]*Link{down("h:1"), down("h:2"), {Connected: true}, down("h:3"), lost, nil}, "aa.a..", "nothing listens at its address"},
+		{[]*Link{down("h:1"), down("h:2"), lost}, "...", "nothing listens at h:1"},
+		{[]*Link{&b[0], &b[1], &b[2]}, "aaa", "nothing listens at h:9"},
+		{[]*Link{{}, {Refusal: "other"}, {}, {}}, "a.aa", ""},
+	} {
+		var all []Neighbor
+		for i, l := range c.links {
+			all = append(all, Neighbor{Name: string(rune('a' + i)), Link: l})
+		}
+		findAlike(all)
+		got := ""
+		for _, n := range all {
+			got += cmp.Or(n.Like, ".")
+		}
+		if got != c.want || !strings.HasPrefix(all[0].Link.Fault, c.fault) {
+			t.Errorf("%q with %q, want %q with %q", got, all[0].Link.Fault, c.want, c.fault)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -75,11 +76,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 		}
 		return
 	}
-	head := "neighbors"
-	for _, n := range s.Neighbors {
-		b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
-		head = ""
-	}
+	neighborRows(b, s)
 	if s.ConsensusError.Known() {
 		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
 	}
@@ -165,6 +162,26 @@ func times(n int) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
+}
+
+// neighborRows prints the neighbors. Those that [monitor.Neighbor].Like puts together share a row.
+func neighborRows(b cli.Table, s *monitor.Status) {
+	alike := map[string][]string{}
+	for _, n := range s.Neighbors {
+		alike[n.Like] = append(alike[n.Like], n.Name)
+	}
+	head := "neighbors"
+	for _, n := range s.Neighbors {
+		switch n.Like {
+		case "":
+			b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
+		case n.Name:
+			b.Row(head, "%s: each %s", explain.Names(alike[n.Name]), neighborText(s, &n))
+		default:
+			continue
+		}
+		head = ""
+	}
 }
 
 func neighborText(s *monitor.Status, n *monitor.Neighbor) string {
