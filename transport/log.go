@@ -82,7 +82,9 @@ type allowance struct {
 	leftOut int
 }
 
-func (l *limited) Debug(text string, args ...any) { l.to.Debug(text, slices.Concat(l.args, args)...) }
+func (l *limited) Debug(text string, args ...any) {
+	l.to.Debug(text, append(slices.Clip(l.args), args...)...)
+}
 func (l *limited) Info(text string, args ...any)  { l.pass(l.to.Info, text, args) }
 func (l *limited) Warn(text string, args ...any)  { l.pass(l.to.Warn, text, args) }
 func (l *limited) Error(text string, args ...any) { l.pass(l.to.Error, text, args) }
@@ -92,7 +94,7 @@ func (l *limited) pass(log func(text string, args ...any), text string, args []a
 	if !ok {
 		return
 	}
-	args = slices.Concat(l.args, args)
+	args = append(slices.Clip(l.args), args...)
 	if leftOut > 0 {
 		args = append(args, "left_out", leftOut)
 	}

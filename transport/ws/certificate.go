@@ -4,8 +4,6 @@ import (
 	"crypto/ed25519"
 	"crypto/tls"
 	"encoding/asn1"
-	"errors"
-	"fmt"
 	"time"
 )
 
@@ -36,17 +34,14 @@ var ed25519Algorithm = algorithm{asn1.ObjectIdentifier{1, 3, 101, 112}} // RFC 8
 
 // selfSigned returns a self-signed certificate for a key. TLS requires a certificate, but peers check only its key, so
 // it has no names and no expiry date (RFC 5280, section 4.1.2.5). The same key always produces the same certificate.
-func selfSigned(key ed25519.PrivateKey) (tls.Certificate, error) {
+func selfSigned(key ed25519.PrivateKey) tls.Certificate {
 	c := certificateBody{Version: 2, Serial: 1, Algorithm: ed25519Algorithm}
 	c.Validity.NotBefore = time.Unix(0, 0).UTC()
 	c.Validity.NotAfter = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 	c.Key.Algorithm, c.Key.Bits = ed25519Algorithm, bitString(key.Public().(ed25519.PublicKey))
-	body, err := asn1.Marshal(c)
-	der, errDER := asn1.Marshal(certificate{asn1.RawValue{FullBytes: body}, ed25519Algorithm, bitString(ed25519.Sign(key, body))})
-	if err := errors.Join(err, errDER); err != nil {
-		return tls.Certificate{}, fmt.Errorf("ws: certificate: %w", err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+	body, _ := asn1.Marshal(c) // types that asn1 supports always encode
+	der, _ := asn1.Marshal(certificate{asn1.RawValue{FullBytes: body}, ed25519Algorithm, bitString(ed25519.Sign(key, body))})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 func bitString(b []byte) asn1.BitString { return asn1.BitString{Bytes: b, BitLength: 8 * len(b)} }

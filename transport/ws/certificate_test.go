@@ -24,7 +24,7 @@ func TestCertificate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := certificateOf(key).Certificate[0]
+		got := selfSigned(key).Certificate[0]
 		if !bytes.Equal(got, want) {
 			t.Errorf("key %d: the certificate is\n%x, want\n%x", i, got, want)
 		}

@@ -42,7 +42,7 @@ func TestProxyThatRefuses(t *testing.T) {
 			return errors.Join(err, errors.New("refused"))
 		}
 	}
-	cert := certificateOf(keyOf("proxy"))
+	cert := selfSigned(keyOf("proxy"))
 	for name, test := range map[string]struct {
 		does func(in net.Conn) error
 		want string

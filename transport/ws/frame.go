@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/binary"
 	"errors"
@@ -53,7 +54,7 @@ func (c *conn) send(limit time.Duration, frames []byte) error {
 	defer buffers.Put(buffer)
 	c.tcp.hold(buffer[:0])
 	_, err := c.secure.Write(frames)
-	return errors.Join(err, c.tcp.flush(limit))
+	return cmp.Or(err, c.tcp.flush(limit))
 }
 
 func (c *conn) sendControl(op byte, payload []byte) error {

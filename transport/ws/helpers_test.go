@@ -239,7 +239,7 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	c.SetDeadline(time.Now().Add(patience))
 	cfg := &tls.Config{InsecureSkipVerify: true}
 	if keyName != "" {
-		cert := certificateOf(keyOf(keyName))
+		cert := selfSigned(keyOf(keyName))
 		cfg.Certificates = []tls.Certificate{cert}
 	}
 	if change != nil {
@@ -359,12 +359,4 @@ func (r *relay) cut() {
 		c.Close()
 	}
 	r.conns = nil
-}
-
-func certificateOf(key ed25519.PrivateKey) tls.Certificate {
-	cert, err := selfSigned(key)
-	if err != nil {
-		panic(err)
-	}
-	return cert
 }

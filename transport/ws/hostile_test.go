@@ -317,7 +317,7 @@ func (r *recorder) Write(p []byte) (int, error) { return r.Writer.Write(p) }
 // TestStrangerWithLongCertificate checks that a stranger cannot make the TLS library buffer a long certificate.
 func TestStrangerWithLongCertificate(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
-	cert := certificateOf(keyOf("stranger"))
+	cert := selfSigned(keyOf("stranger"))
 	for range 500 {
 		cert.Certificate = append(cert.Certificate, cert.Certificate[0])
 	}

@@ -96,7 +96,7 @@ func (c callers) flood(t *testing.T, to node) (stop func() (made int64)) {
 // handshake returns a call that completes the TLS handshake with the key of a member, sends text, waits for an answer, and
 // hangs up.
 func handshake(key, text string, tokens func() []string) func(c net.Conn) {
-	cert := certificateOf(keyOf(key))
+	cert := selfSigned(keyOf(key))
 	return func(c net.Conn) {
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
 		if tokens != nil {
@@ -200,7 +200,7 @@ func (c callers) underFlood(t *testing.T, limit time.Duration) {
 		}
 		defer raw.Close()
 		raw.SetDeadline(time.Now().Add(patience))
-		secure := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{certificateOf(keyOf("a"))}})
+		secure := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{selfSigned(keyOf("a"))}})
 		if err := secure.Handshake(); err != nil {
 			t.Fatal(err)
 		}

@@ -112,7 +112,7 @@ func TestProbeFindsFaults(t *testing.T) {
 			c.Close()
 		}
 	}()
-	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificateOf(keyOf("a"))}}) // not a node
+	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{selfSigned(keyOf("a"))}}) // not a node
 	if err != nil {
 		t.Fatal(err)
 	}

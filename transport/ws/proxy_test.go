@@ -171,7 +171,7 @@ func usualCertificate(t *testing.T) tls.Certificate {
 // TestProxyThatEndsTLS checks that a connection through a proxy that terminates TLS fails, whatever key the proxy has.
 // Both members must report that such a proxy may be the cause.
 func TestProxyThatEndsTLS(t *testing.T) {
-	cert := certificateOf(keyOf("proxy"))
+	cert := selfSigned(keyOf("proxy"))
 	usual := usualCertificate(t)
 	for _, c := range []struct {
 		name       string

@@ -86,14 +86,10 @@ func build(cfg Config) (*Transport, error) {
 	if cfg.CheckHello == nil {
 		cfg.CheckHello = endpoint.AnyHello
 	}
-	cert, err := selfSigned(cfg.Key)
-	if err != nil {
-		return nil, err
-	}
 	t := &Transport{
 		cfg:    cfg,
 		public: cfg.Key.Public().(ed25519.PublicKey),
-		cert:   cert,
+		cert:   selfSigned(cfg.Key),
 		peers:  make(map[string]*peer),
 		inbox:  endpoint.NewInbox(),
 		handshakes: handshakeLimiter{

@@ -31,28 +31,28 @@ type figureLeft struct {
 // leftOf returns the remaining budget of a ledger with the contents life. If f is not nil, the result also has the
 // number of rounds of f that this budget allows.
 func leftOf(life *certificate.Lifetime, f *sdk.Fleet) *ledgerLeft {
+	private, made, begun := f != nil && !f.Privacy.NonPrivate, 0, ""
+	for _, r := range life.Runs {
+		if private && r.Run == f.Run && r.Fleet == fmt.Sprintf("%x", f.Hash()) {
+			made += r.Spends.Rounds()
+			begun = fmt.Sprintf("; run %q has made %d of its %d rounds", f.Run, made, f.Method.Rounds)
+		}
+	}
 	limit := life.Limit
 	if limit == nil {
-		return &ledgerLeft{Text: "as much as you like: the ledger has no limit"}
+		return &ledgerLeft{Text: "as much as you like: the ledger has no limit" + begun}
 	}
 	left := limit.Left(life.Total())
-	l := &ledgerLeft{Text: fmt.Sprintf("%s, at delta %v (%v)", cli.CostText(left, limit.Delta, limit.Accounting, life.Unit), limit.Delta,
-		limit.Accounting)}
+	l := &ledgerLeft{Text: fmt.Sprintf("%s, at delta %v (%v)%s", cli.CostText(left, limit.Delta, limit.Accounting, life.Unit), limit.Delta,
+		limit.Accounting, begun)}
 	for _, figure := range left.Figures() {
 		l.Figures = append(l.Figures, figureLeft{figure.Adversary, figure.Rho, limit.Accounting.Epsilon(figure.Rho, limit.Delta)})
 	}
 	var each, rest dpmech.Total // of a further run, and of what a run that has begun still plans
 	switch n := len(life.Runs); {
-	case f != nil && !f.Privacy.NonPrivate:
-		made := 0
-		for _, r := range life.Runs {
-			if r.Run == f.Run && r.Fleet == fmt.Sprintf("%x", f.Hash()) {
-				made += r.Spends.Rounds()
-			}
-		}
+	case private:
 		if l.Like, each = f.Run, f.Total(f.Method.Rounds); made > 0 {
 			rest = f.Total(f.Method.Rounds - made)
-			l.Text += fmt.Sprintf("; run %q has made %d of its %d rounds", f.Run, made, f.Method.Rounds)
 		}
 		g := f.Privacy.Gaussian()
 		rounds := most(func(n int) bool { return life.Unit.Counts(g.Unit) && within(g.Total(n), left) })
