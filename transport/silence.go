@@ -86,7 +86,10 @@ func way(peers []PeerStatus, name string) string {
 
 // State describes the connection to the peer in a few words, such as "not connected: connection refused".
 func (p *PeerStatus) State() string {
-	state := map[bool]string{true: "connected", false: "not connected"}[p.Connected]
+	state := "connected"
+	if !p.Connected {
+		state = "not connected"
+	}
 	if p.Broker {
 		state += " to the broker"
 	}

@@ -128,7 +128,7 @@ const (
 
 // message returns the bytes that the signature covers: all but itself.
 func (r *Statement) message(s Scope) []byte {
-	b := r.Append(slices.Concat([]byte(statementTag), s[:]))
+	b := r.Append(append([]byte(statementTag), s[:]...))
 	return b[:len(b)-len(r.Signature)]
 }
 

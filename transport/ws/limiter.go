@@ -46,6 +46,7 @@ type caller struct {
 	begun   bool  // the caller's handshake has begun
 	peer    *peer // the peer that the caller proved to be; nil for a stranger
 	crowded bool  // the limiter closed the caller because there were too many
+	left    bool  // leave was called
 }
 
 // sourceOf returns what the limiter treats as one source: an IPv4 address, or the first address of an IPv6 /64 network.
@@ -142,12 +143,15 @@ func (d *handshakeLimiter) remove(c *caller) {
 	d.pending[c.peer] = slices.DeleteFunc(d.pending[c.peer], func(o *caller) bool { return o == c })
 }
 
-// leave records that a caller has disconnected or that its session has begun.
+// leave records that a caller has disconnected or that its session has begun. Further calls do nothing.
 func (d *handshakeLimiter) leave(c *caller) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.remove(c)
-	<-d.slots
+	if !c.left {
+		c.left = true
+		d.remove(c)
+		<-d.slots
+	}
 }
 
 // reason returns why a caller's handshake failed: errCrowded if the limiter closed the connection, and otherwise err,

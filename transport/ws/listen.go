@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"nhooyr.io/websocket"
@@ -66,8 +65,7 @@ func (t *Transport) meets(from netip.Addr) bool {
 
 func (t *Transport) receive(by *caller) {
 	raw := by.conn
-	leave := sync.OnceFunc(func() { t.handshakes.leave(by) })
-	defer leave()
+	defer t.handshakes.leave(by)
 	defer raw.Close()
 	stop := context.AfterFunc(t.ctx, func() { raw.Close() })
 	defer stop()
@@ -107,7 +105,7 @@ func (t *Transport) receive(by *caller) {
 	}
 	lasted, err := t.serve(p, c, from, func() {
 		stop()
-		leave()
+		t.handshakes.leave(by)
 	})
 	if lasted == 0 {
 		t.failed(p, from, t.handshakes.reason(by, err))

@@ -37,7 +37,7 @@ type Answer struct {
 // A probe is an HTTP POST request that contains the hello and is sent instead of a websocket request. The answer has
 // status 200 and contains the peer's hello, or status 409 and the reason why the peer refuses the hello.
 func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
-	t, err := build(cfg)
+	t, err := build(&cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -305,7 +305,7 @@ func TestLongHeads(t *testing.T) {
 		"no answer": long + "\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			evil, err := build(Config{Name: "b", Key: keyOf("b"), Peers: []Peer{peerOf("a")}})
+			evil, err := build(&Config{Name: "b", Key: keyOf("b"), Peers: []Peer{peerOf("a")}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -52,7 +52,7 @@ var (
 // New returns a transport that listens and that connects to its peers in the background. If the configuration is
 // invalid, New returns all errors at once. It copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
-	t, err := build(cfg)
+	t, err := build(&cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func New(cfg Config) (*Transport, error) {
 }
 
 // build returns a transport that does not listen or dial yet.
-func build(cfg Config) (*Transport, error) {
+func build(cfg *Config) (*Transport, error) {
 	if inBrowser {
 		return nil, fmt.Errorf("ws: on js the browser opens websockets, and pins no keys: use package transport/broker/mqtt with "+
 			"a broker's wss URL, or transport/mem: %w", errors.ErrUnsupported)
@@ -87,7 +87,7 @@ func build(cfg Config) (*Transport, error) {
 		cfg.CheckHello = endpoint.AnyHello
 	}
 	t := &Transport{
-		cfg:    cfg,
+		cfg:    *cfg,
 		public: cfg.Key.Public().(ed25519.PublicKey),
 		cert:   selfSigned(cfg.Key),
 		peers:  make(map[string]*peer),
