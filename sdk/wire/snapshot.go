@@ -30,11 +30,11 @@ type Snapshot struct {
 	State admm.State `cbor:"-"`
 	Peers []Peer     `cbor:"-"` // peers of the edges of State, in the same order; nil if there are none
 
-	Ledger string `cbor:"14,keyasint"` // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
-	Signed []byte `cbor:"15,keyasint"` // signed last release, up to maxField bytes, opaque; empty if it was not signed
+	Ledger string `cbor:"13,keyasint"` // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
+	Signed []byte `cbor:"14,keyasint"` // signed last release, up to maxField bytes, opaque; empty if it was not signed
 	// Failure says why the last failed query had no loss: up to 2 KiB, opaque; empty if no query failed. The caller
 	// pads it, so that all snapshots of a run have the same length.
-	Failure []byte `cbor:"16,keyasint"`
+	Failure []byte `cbor:"15,keyasint"`
 
 	Data Data `cbor:"-"` // the data to which State.Last belongs
 }
@@ -89,10 +89,9 @@ type snapshot struct {
 	Edges   []neighbor `cbor:"10,keyasint"`
 	Queries wide       `cbor:"11,keyasint"`
 	Failed  wide       `cbor:"12,keyasint"`
-	Unused  []byte     `cbor:"13,keyasint"`
-	Key     [32]byte   `cbor:"17,keyasint"`
-	Digest  [32]byte   `cbor:"18,keyasint"`
-	Changed integers   `cbor:"19,keyasint"`
+	Key     [32]byte   `cbor:"16,keyasint"`
+	Digest  [32]byte   `cbor:"17,keyasint"`
+	Changed integers   `cbor:"18,keyasint"`
 }
 
 // neighbor is the encoded form of an edge and its [Peer].
@@ -116,7 +115,7 @@ const (
 	fixedBytes  = 1 + 3*(1+2+32) + 2*nameBytes +                               // map, fleet, key, digest, member and build
 		4*arrayBytes + (1 + 5) + 4*10 + // vectors, head of the edges, numbers
 		(1 + 3 + 4*MaxChanged) + (1 + 3 + MaxFailure) + // changed and failure
-		(1 + 1) + (1 + 3 + maxLedger) + signedBytes // the unused field, ledger and signed bytes
+		(1 + 3 + maxLedger) + signedBytes
 )
 
 // MaxSnapshot returns an upper bound on the length, in bytes, of a snapshot with dim coordinates, the given number of
@@ -148,10 +147,9 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	return appendItem(dst, &e)
 }
 
-// DecodeSnapshot decodes a snapshot into s. It accepts only bytes that [AppendSnapshot] writes, and those of older nodes
-// in the unused field. It does not check the numbers: package state stores snapshots with a SHA-256, and [admm.Restore]
-// checks what a machine needs. Missing vectors are nil. DecodeSnapshot keeps no reference to b. After an error s is
-// undefined.
+// DecodeSnapshot decodes a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. It does not
+// check the numbers: package state stores snapshots with a SHA-256, and [admm.Restore] checks what a machine needs.
+// Missing vectors are nil. DecodeSnapshot keeps no reference to b. After an error s is undefined.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
 	*s = Snapshot{}
 	e := snapshot{Snapshot: s}

@@ -189,6 +189,16 @@ type table struct {
 	fill     func(row []float64, i int) // writes row i into a row of zeros; safe for concurrent use
 }
 
+// own returns a copy that may mark further rows as lost.
+func (t *table) own() *table {
+	if t == nil {
+		return nil
+	}
+	c := *t
+	c.lost = slices.Clone(t.lost)
+	return &c
+}
+
 // data returns the rows whose label is one of the classes of a recipe or, if the recipe has a target, all rows. If t.lost
 // is set, it returns all rows and marks the rows whose label is not one of the classes as lost.
 func (t *table) data(r *Recipe) *Data {

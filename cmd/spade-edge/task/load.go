@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
@@ -82,11 +83,20 @@ type Spec struct {
 
 	Seed uint64 `json:"seed"` // determines the test samples and the generated data
 
+	Once *Once `json:"-"` // if not nil, files are read only once
+
 	// Files, if not nil, are CSV files in place of Source, one for each client. Preprocessing is fitted on the training
 	// samples of all files together; classes and categories come from all rows. Every file must have all columns that
 	// Drop does not list, in any order, and is split into its own training and test part. [Set] has the samples of all
 	// files in sequence, and [Set.Each] those of each file. Errors name the file.
 	Files []string `json:"-"`
+}
+
+// Once keeps what was read of files for all [Spec] values that have it, which may differ in Seed only.
+type Once struct {
+	sync.Once
+	train, test *table
+	err         error
 }
 
 // FieldError is an invalid field of a [Spec], or invalid text for a [Partition].
@@ -232,6 +242,11 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 // read reads the Source, whose form must be valid, using l for CSV files. With Records each line of these is a row. test is nil if the source has no test set.
 func (s Spec) read(l layout) (train, test *table, err error) {
 	kind, arg, _ := strings.Cut(s.Source, ":")
+	if o := s.Once; o != nil && kind != "synthetic" {
+		s.Once = nil
+		o.Do(func() { o.train, o.test, o.err = s.read(l) })
+		return o.train.own(), o.test.own(), o.err
+	}
 	switch kind {
 	case "idx":
 		return loadIDX(arg)

@@ -148,3 +148,30 @@ func realData(t *testing.T, name string) string {
 	}
 	return dir
 }
+
+// TestOnce checks that a file is read once for several seeds, with the same result as alone, and that data sets share no
+// mark of a lost record.
+func TestOnce(t *testing.T) {
+	text := "a,y\n" + strings.Repeat("1,no\n2,yes\n3,no\n", 10)
+	clean, broken := ownFile(t, text), ownFile(t, text+"4,perhaps\nx,no\n")
+	recipe, err := Fit(Spec{Source: clean, Label: "y"}, ModelSpec{Name: SoftmaxModel}, "a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := new(Once)
+	for seed := range uint64(3) {
+		spec := Spec{Source: broken, TestFraction: 0.5, Records: true, Seed: seed}
+		alone, err := recipe.Apply(spec)
+		if err != nil && seed == 0 {
+			t.Fatal(err)
+		}
+		spec.Once = once
+		set, failed := recipe.Apply(spec)
+		if failed != nil || set.Lost != 2 || seed == 0 && !slices.Equal(set.Test.X, alone.Test.X) {
+			t.Fatalf("seed %d: %+v, %v", seed, set, failed)
+		}
+		if err := os.Remove(strings.TrimPrefix(broken, "csv:")); seed == 0 && err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -55,6 +56,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	o.Curve = *curves != "" || c.JSON && len(seeds) == 1
+	o.Once, o.TestOnce = new(task.Once), new(task.Once)
 	runs := make([]setup.Options, len(seeds))
 	for i, seed := range seeds {
 		runs[i] = o

@@ -50,7 +50,7 @@ func (o *Options) tests(set *task.Set) (all *task.Data, each []*task.Data, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	held, err := recipe.Apply(task.Spec{Files: o.Tests, NA: o.Spec.NA, Whole: true})
+	held, err := recipe.Apply(task.Spec{Files: o.Tests, NA: o.Spec.NA, Whole: true, Once: o.TestOnce})
 	if err != nil {
 		return nil, nil, fmt.Errorf("-test: %w", err)
 	}
@@ -71,6 +71,7 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 		return nil, nil, nil, AsUsage(err)
 	}
 	spec := o.DataSpec()
+	spec.Once = o.Once
 	if o.Recipe != nil {
 		spec.Whole = o.Tests != nil // with a recipe, some samples are always held back
 		set, err = o.Recipe.Apply(spec)

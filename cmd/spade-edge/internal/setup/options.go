@@ -27,7 +27,9 @@ type Options struct {
 	AnyDelta           bool      // accept a delta at which no epsilon says anything
 	Curve              bool      // keep the curve of the run in Result.Curve
 	// These fields describe the data and the model.
-	Spec      task.Spec // if Whole is true and the test fraction is 0, no samples are held back
+	Spec      task.Spec  // if Whole is true and the test fraction is 0, no samples are held back
+	Once      *task.Once // of the files of Spec, shared by runs that differ in the seed only; may be nil
+	TestOnce  *task.Once // the same, of Tests
 	Partition string
 	Model     task.ModelSpec
 	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
