@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"log/slog"
 	"reflect"
 	"slices"
 	"time"
@@ -67,9 +68,9 @@ type Config struct {
 
 	// Reporting.
 
-	ConditionalOn []string         // for [Node.Certificate]: facts taken as public although data may have shaped them
-	Events        Events           // optional functions that the node calls
-	Logger        transport.Logger // such as a *slog.Logger; nil means the package log
+	ConditionalOn []string     // for [Node.Certificate]: facts taken as public although data may have shaped them
+	Events        Events       // optional functions that the node calls
+	Logger        *slog.Logger // nil means slog.Default(); slog.DiscardHandler logs nothing
 
 	// For simulations and tests only: predictable noise protects nobody.
 
@@ -175,6 +176,7 @@ func (c *Config) fill() {
 		c.Window = 16
 	}
 	c.ResendAfter, c.Linger = cmp.Or(c.ResendAfter, 2*time.Second), cmp.Or(c.Linger, 30*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 }
 
 // isNil reports whether an oracle is nil, or an interface that holds a nil function or pointer.

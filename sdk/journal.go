@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -61,11 +62,7 @@ func (n *Node) show() {
 
 func (n *Node) write(notes []trust.Note) {
 	for _, note := range notes {
-		if note.Severe {
-			n.log.Error(note.Text, note.Args...)
-		} else {
-			n.log.Warn(note.Text, note.Args...)
-		}
+		n.log.Log(context.Background(), note.Level, note.Text, note.Args...)
 	}
 }
 

@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -65,12 +66,12 @@ func (r *run) follow(queries []zoest.Query) {
 // logFlat logs, at the end, that nothing could be learned from the losses. Logs of a private run may leave the device at
 // levels other than DEBUG.
 func (r *run) logFlat() {
-	switch {
-	case r.flat == "":
-	case r.fleet.Privacy.NonPrivate:
-		r.log.Warn(r.flat)
-	default:
-		r.log.Debug(r.flat)
+	level := slog.LevelDebug
+	if r.fleet.Privacy.NonPrivate {
+		level = slog.LevelWarn
+	}
+	if r.flat != "" {
+		r.log.Log(r.ctx, level, r.flat)
 	}
 }
 

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -27,7 +28,7 @@ type Node struct {
 	neighbors []int
 	trust     *trust.Machine // belongs to Run
 	secrets   *secrets       // of pairwise noise
-	log       transport.Logger
+	log       *slog.Logger
 
 	failure string     // the reason of the last failed query; belongs to Run
 	flat    string     // see [Status]; belongs to Run
@@ -93,7 +94,7 @@ func New(cfg Config) (*Node, error) {
 	cfg.fill()
 	n := &Node{cfg: cfg, fleet: p.fleet, neighbors: mcfg.Neighbors, began: minute()}
 	n.made = n.began
-	n.log = transport.Limited(cfg.Logger, "node", cfg.Name, "run", n.fleet.Run)
+	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", n.fleet.Run)
 	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: p.hash(), Members: n.fleet.Members, Self: self,
 		Neighbors: mcfg.Neighbors, Last: n.fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger})
 	mcfg.Noise, mcfg.Estimator.Window, mcfg.Probe, mcfg.Incarnation = cfg.noise(), cfg.Window, true, n.trust.Incarnation

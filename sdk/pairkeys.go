@@ -4,10 +4,10 @@ import (
 	"crypto/ecdh"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // A run with pairwise noise uses one X25519 key of each member, listed in [Fleet].PairKeys and thus covered by the
@@ -117,7 +117,7 @@ func (s *secrets) delete() error {
 }
 
 // drop is delete for a run that ends with another error.
-func (s *secrets) drop(log transport.Logger) {
+func (s *secrets) drop(log *slog.Logger) {
 	if err := s.delete(); err != nil {
 		log.Error("a private key is left on the disk; delete it", "err", err)
 	}

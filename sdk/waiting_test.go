@@ -131,7 +131,7 @@ func TestLogsByDefault(t *testing.T) {
 	var text bytes.Buffer
 	slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
 	whoIsSilent(t, 0, false, func(c *sdk.Config) { c.Logger = nil })
-	if n := strings.Count(text.String(), "WARN"); n != 6 {
+	if n := strings.Count(text.String(), "level=WARN"); n != 6 {
 		t.Errorf("there are %d lines, want 6:\n%s", n, &text)
 	}
 }

@@ -33,7 +33,7 @@ func TestPrintable(t *testing.T) {
 func TestLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		log := transport.Limited(slog.New(slog.NewTextHandler(&out, nil)), "node", "a")
+		log := transport.Limited(slog.New(slog.NewTextHandler(&out, nil))).With("node", "a").WithGroup("g")
 		const hour = 72_000
 		for i := range hour {
 			log.Info("connected", "peer", "b", "at", fmt.Sprint(i))

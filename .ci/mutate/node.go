@@ -3,7 +3,7 @@ package main
 // onNode are the mutations of the node, of what it stores and sends, and of the program.
 var onNode = []mutation{
 	{"waiting: a frame does not end a neighbor's silence", "sdk/presence.go", "p.toLog.Hear(from, now, 3*beat)", "", waits},
-	{"waiting: the default logger is silent", "transport/log.go", "log.Print(line)", "_ = log.Print", waits},
+	{"waiting: the default logger is silent", "sdk/config.go", "cmp.Or(c.Logger, slog.Default())", "slog.New(slog.DiscardHandler)", waits},
 	{"connections: a probe does not add the scheme to an address", "transport/ws/probe.go", "transport.AddressURL(c.dialed)", "transport.AddressURL(c.dialed)[len(\"wss://\"):]", members},
 	{"connections: the scheme is not added to an address", "transport/ws/conn.go", "transport.AddressURL(address)", "address", members},
 	{"connections: the status does not say that nobody dials", "transport/ws/peer.go", "s.Err = errNoAddress", "", members},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ type Options struct {
 	Declared certificate.Declaration
 	Limit    *dpmech.Limit
 
-	Logger    transport.Logger    // of the node and of websockets; nil means the package log
+	Logger    *slog.Logger        // of the node and of websockets; nil means slog.Default()
 	Transport transport.Transport // replaces websockets; Open closes it on error, Close otherwise
 	Configure func(*sdk.Config)   // changes further settings, such as Patience and Events, before the node listens
 	Wait      time.Duration       // how long Close waits for Run and its oracle; 0 or less means 10 s

@@ -298,7 +298,7 @@ func (d *world) message(kind, from, round string, args map[string]string) *admm.
 func (d *world) obey(from string, v trust.Verdict) {
 	d.store()
 	for _, n := range v.Notes {
-		d.Say("log %s: %s", map[bool]string{false: "warn", true: "error"}[n.Severe], strings.TrimSpace(fmt.Sprintln(append([]any{n.Text}, n.Args...)...)))
+		d.Say("log %s: %s", strings.ToLower(n.Level.String()), strings.TrimSpace(fmt.Sprintln(append([]any{n.Text}, n.Args...)...)))
 	}
 	d.sends(v.Send)
 	more := ""

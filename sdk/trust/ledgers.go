@@ -2,6 +2,7 @@ package trust
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
@@ -36,7 +37,7 @@ func (m *Machine) learnCheckpoint(p *peer, b []byte) {
 		err = e.Verify(e.Scope, m.Keys(p.name))
 	}
 	if err != nil {
-		m.warn("discarding a neighbor's checkpoint", "neighbor", p.name, "err", err)
+		m.note(slog.LevelWarn, "discarding a neighbor's checkpoint", "neighbor", p.name, "err", err)
 	} else if e.Scope == p.scope && e.Kind == signed.Checkpoint {
 		p.shown = e.Ledger
 	}
@@ -55,7 +56,7 @@ func (m *Machine) earlier(p *peer) (b []byte) {
 		switch {
 		case known || list[i].Ledger == shown:
 		case len(b) == signed.MaxEarlier*signed.EarlierSize:
-			m.warn("the reply to a neighbor has no room for all of its ledgers", "neighbor", p.name, "statements", len(list))
+			m.note(slog.LevelWarn, "the reply to a neighbor has no room for all of its ledgers", "neighbor", p.name, "statements", len(list))
 			return b
 		default:
 			b = list[i].Append(b)
@@ -73,7 +74,7 @@ func (m *Machine) checkEarlier(by string, list []byte) Verdict {
 			err = e.Verify(e.Scope, m.Keys(m.name()))
 		}
 		if err != nil {
-			m.warn("ignoring a neighbor's claim about another run of this node: the signature is not valid",
+			m.note(slog.LevelWarn, "ignoring a neighbor's claim about another run of this node: the signature is not valid",
 				"neighbor", by, "err", err)
 		} else if err := m.compareLedger(by, e); err != nil {
 			return end(err)
@@ -121,7 +122,7 @@ func (m *Machine) keepLedger(by string, e signed.Earlier) {
 	if slices.ContainsFunc(known, func(o state.OtherLedger) bool { return o.Signed.Ledger.ID == e.Ledger.ID }) {
 		return
 	}
-	m.warn("neighbors know of another ledger of this member; what it counts is not counted here", "ledger", e.LedgerID(),
+	m.note(slog.LevelWarn, "neighbors know of another ledger of this member; what it counts is not counted here", "ledger", e.LedgerID(),
 		"known_by", by, "recorded", len(known) < mostLedgers)
 	if len(known) < mostLedgers { // if it is full, the certificate says so
 		other := state.OtherLedger{By: by, Signed: e}

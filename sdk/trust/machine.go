@@ -3,6 +3,7 @@ package trust
 import (
 	"crypto/ed25519"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -84,8 +85,8 @@ func (m *Machine) name() string { return m.Members[m.Self] }
 // Signing reports whether releases are signed, and what neighbors say needs proof.
 func (m *Machine) Signing() bool { return m.Key != nil }
 
-func (m *Machine) warn(text string, args ...any) {
-	m.notes = append(m.notes, Note{Text: text, Args: args})
+func (m *Machine) note(level slog.Level, text string, args ...any) {
+	m.notes = append(m.notes, Note{level, text, args})
 }
 
 // finish adds to a verdict what has come up on the way to it.
@@ -112,7 +113,7 @@ func (m *Machine) Load(j state.Journal) Verdict {
 	for _, e := range j.Evidence {
 		if m.Signing() {
 			if err := e.Verify(m.Run, m.Fleet, m.Keys(e.Member)); err != nil {
-				m.warn("ignoring stored evidence: verification failed", "err", err)
+				m.note(slog.LevelWarn, "ignoring stored evidence: verification failed", "err", err)
 				continue
 			}
 		}

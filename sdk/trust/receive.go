@@ -3,6 +3,7 @@ package trust
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -112,7 +113,7 @@ func (m *Machine) checkTheirs(p *peer, r *signed.Statement, news bool) Verdict {
 func (m *Machine) equivocated(p *peer, first, second *signed.Statement) Verdict {
 	if e := signed.NewEvidence(p.name, first, second); m.evidence(p) == nil {
 		m.keepEvidence(e)
-		m.notes = append(m.notes, Note{Severe: true, Text: "evidence of equivocation", Args: []any{"member", e.Member, "round", e.Round}})
+		m.note(slog.LevelError, "evidence of equivocation", "member", e.Member, "round", e.Round)
 	}
 	m.showEvidence(p)
 	return Verdict{Action: Drop, Frames: []state.Frame{state.NewFrame(first.Append(nil))},

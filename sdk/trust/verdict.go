@@ -3,6 +3,7 @@ package trust
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -34,12 +35,11 @@ type Verdict struct {
 	Exposed bool // of End: the present key of this member has signed two releases of one round, so it can never continue
 }
 
-// Note is a line of the log: a text that does not vary, then names and values in turn. A severe one is an error, every
-// other a warning.
+// Note is a line of the log: a text that does not vary, and keys and values as for [slog.Log].
 type Note struct {
-	Severe bool
-	Text   string
-	Args   []any
+	Level slog.Level
+	Text  string
+	Args  []any
 }
 
 // ErrClone reports that this member's key has signed two releases of one round.

@@ -3,6 +3,7 @@ package ws
 import (
 	"context"
 	"crypto/ed25519"
+	"log/slog"
 	"net"
 	"net/url"
 	"time"
@@ -46,8 +47,8 @@ type Config struct {
 	// that is being sent.
 	MaxFrame int
 
-	// Logger receives log lines about new, lost and refused connections; nil means the package log, as everywhere.
-	Logger transport.Logger
+	// Logger receives log lines about new, lost and refused connections; nil means slog.Default(), as everywhere.
+	Logger *slog.Logger
 
 	fault error // from ConfigOf
 

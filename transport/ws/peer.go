@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -221,5 +222,6 @@ func (t *Transport) failed(p *peer, where string, err error) {
 	}
 	p.reported[text] = true
 	p.mu.Unlock()
-	endpoint.WarnOnce(t.cfg.Logger, repeated)("no connection", "peer", p.name, "at", where, "reason", err)
+	level := endpoint.Level(repeated)
+	t.cfg.Logger.Log(context.Background(), level, "no connection", "peer", p.name, "at", where, "reason", err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"net/url"
 	"time"
@@ -65,8 +66,8 @@ type Config struct {
 	// frames that the node sent. It must be a whole number of seconds; 0 means a week. A broker may have a lower limit.
 	MaxAge time.Duration
 
-	// Logger receives log lines about broker connections and refused messages; nil means the package log, as everywhere.
-	Logger transport.Logger
+	// Logger receives log lines about broker connections and refused messages; nil means slog.Default(), as everywhere.
+	Logger *slog.Logger
 
 	timing timing                                                                        // for tests; zero means defaultTiming
 	direct func(ctx context.Context, network, address string) (conn net.Conn, err error) // for tests; nil means net.Dialer

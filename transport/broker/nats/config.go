@@ -2,6 +2,7 @@ package nats
 
 import (
 	"crypto/ed25519"
+	"log/slog"
 	"net/url"
 	"time"
 
@@ -67,8 +68,8 @@ type Config struct {
 	MaxAge   time.Duration
 	MaxBytes int64
 
-	// Logger receives log lines about broker connections and refused messages; nil means the package log, as everywhere.
-	Logger transport.Logger
+	// Logger receives log lines about broker connections and refused messages; nil means slog.Default(), as everywhere.
+	Logger *slog.Logger
 
 	timing timing // for tests; zero means defaultTiming
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/url"
 	"slices"
@@ -134,11 +135,11 @@ func AnyHello(string, []byte) error { return nil }
 // Jitter returns a random duration between d/2 and d, so that the nodes do not all reconnect at the same moment.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// WarnOnce returns the method of log for a problem: Warn for the first occurrence, and Debug for repetitions, so that
-// they do not fill the log.
-func WarnOnce(log transport.Logger, repeated bool) func(text string, args ...any) {
+// Level returns the level at which to log a problem: Warn for the first occurrence, and a lower level for repetitions,
+// so that they do not fill the log.
+func Level(repeated bool) slog.Level {
 	if repeated {
-		return log.Debug
+		return slog.LevelDebug
 	}
-	return log.Warn
+	return slog.LevelWarn
 }

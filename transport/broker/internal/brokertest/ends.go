@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -36,7 +37,7 @@ type Setup struct {
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 	MaxFrame   int
-	Logger     transport.Logger
+	Logger     *slog.Logger
 	Way        *Way // how to dial the broker; nil means directly
 }
 

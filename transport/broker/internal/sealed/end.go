@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -46,7 +47,7 @@ type Config struct {
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 	MaxFrame   int
-	Logger     transport.Logger
+	Logger     *slog.Logger
 
 	// RepeatMin is how long to wait before repeating a frame that the broker already stores. The time doubles with each
 	// repeat, up to RepeatMax. It starts at RepeatMin again when a message arrives from the peer.
@@ -153,7 +154,7 @@ func (e *End) Start(receive func(), finish func()) {
 func (e *End) Context() context.Context { return e.ctx }
 
 // Log returns the end's logger.
-func (e *End) Log() transport.Logger { return e.cfg.Logger }
+func (e *End) Log() *slog.Logger { return e.cfg.Logger }
 
 // Tags returns the tags of a run and of a member in that run, as hexadecimal text. Tags are hashes: the broker sees
 // them instead of the names.
@@ -358,5 +359,6 @@ func (e *End) refuse(p *peer, reason error) {
 	n := p.status.Refusals
 	p.status.Err = err
 	p.mu.Unlock()
-	endpoint.WarnOnce(e.cfg.Logger, n > 100 && n&(n-1) != 0)("message refused", "from", p.name, "reason", err, "refused", n)
+	level := endpoint.Level(n > 100 && n&(n-1) != 0)
+	e.cfg.Logger.Log(context.Background(), level, "message refused", "from", p.name, "reason", err, "refused", n)
 }

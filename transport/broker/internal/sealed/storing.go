@@ -49,7 +49,7 @@ func (e *End) note(p *peer, err error, length int) {
 	switch {
 	case after != nil:
 		same := before != nil && before.Error() == after.Error()
-		endpoint.WarnOnce(e.cfg.Logger, same)("the broker does not store messages", "peer", p.name, "reason", after)
+		e.cfg.Logger.Log(context.Background(), endpoint.Level(same), "the broker does not store messages", "peer", p.name, "reason", after)
 	case before != nil:
 		e.cfg.Logger.Info("the broker stores messages again", "peer", p.name)
 		endpoint.Offer(e.opened, p.name)

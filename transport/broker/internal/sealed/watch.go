@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -40,7 +41,7 @@ const (
 // Watch tracks the state of a connection that is restored whenever it ends. It is safe for concurrent use.
 type Watch struct {
 	prefix      string // prefix of errors
-	log         transport.Logger
+	log         *slog.Logger
 	least, most time.Duration // wait before a retry
 
 	mu    sync.Mutex      // guards the fields below
@@ -53,7 +54,7 @@ type Watch struct {
 
 // NewWatch returns a Watch that is initially not connected. least and most limit the wait before a retry, see
 // [Watch.Backoff].
-func NewWatch(prefix string, log transport.Logger, least, most time.Duration) *Watch {
+func NewWatch(prefix string, log *slog.Logger, least, most time.Duration) *Watch {
 	w := &Watch{prefix: prefix, log: log, least: least, most: most}
 	w.now, w.over = context.WithCancel(context.Background())
 	return w
@@ -86,7 +87,7 @@ func (w *Watch) Failed(task Task, err error) {
 	same := old != nil && old.Error() == now.Error()
 	w.set(task, now)
 	w.mu.Unlock()
-	endpoint.WarnOnce(w.log, same)("broker", "reason", err)
+	w.log.Log(context.Background(), endpoint.Level(same), "broker", "reason", err)
 }
 
 // Worked records that a task succeeded.
