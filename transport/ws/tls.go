@@ -3,10 +3,13 @@ package ws
 import (
 	"crypto/ed25519"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -120,4 +123,16 @@ func (t *Transport) explainRefusal(err error) error {
 		return fmt.Errorf("%w; perhaps a proxy between the nodes terminates TLS (it must pass TLS through)", err)
 	}
 	return err
+}
+
+// selfSigned returns a self-signed certificate for a key. TLS requires a certificate, but peers check only its key, so
+// it has no names and no expiry date (RFC 5280, section 4.1.2.5). The same key always produces the same certificate.
+func selfSigned(key ed25519.PrivateKey) tls.Certificate {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Unix(0, 0),
+		NotAfter:     time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC),
+	}
+	der, _ := x509.CreateCertificate(nil, template, template, key.Public(), key) // always succeeds with an Ed25519 key
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
