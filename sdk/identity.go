@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"sort"
 
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -69,7 +69,8 @@ func sorted(v any) map[string]json.RawMessage {
 
 // ModelHash returns the hex SHA-256 of x encoded as little-endian float32.
 func ModelHash(x []float32) string {
-	sum := sha256.Sum256(signed.AppendFloats(nil, x))
+	b, _ := binary.Append(nil, binary.LittleEndian, x) // cannot fail for numbers
+	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 

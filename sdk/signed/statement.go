@@ -187,21 +187,10 @@ func (r *Statement) held(s Scope) []byte {
 // int32. If change is empty, Digest hashes x instead, as little-endian float32. x is the released model, even if each
 // neighbor gets its own message.
 func Digest(x []float32, change []int32) [32]byte {
-	if len(change) == 0 {
-		return sha256.Sum256(AppendFloats([]byte("vector\n"), x))
+	tag, numbers := "vector\n", any(x)
+	if len(change) > 0 {
+		tag, numbers = "grid\n", change
 	}
-	b := []byte("grid\n")
-	for _, n := range change {
-		b = binary.LittleEndian.AppendUint32(b, uint32(n))
-	}
+	b, _ := binary.Append([]byte(tag), binary.LittleEndian, numbers) // lists of numbers always encode
 	return sha256.Sum256(b)
-}
-
-// AppendFloats appends x, as little-endian numbers of four bytes each, to dst.
-func AppendFloats(dst []byte, x []float32) []byte {
-	dst = slices.Grow(dst, 4*len(x))
-	for _, v := range x {
-		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
-	}
-	return dst
 }

@@ -60,43 +60,25 @@ func decodeItem(b []byte, v any) error {
 
 // floats and integers encode vectors as byte strings of little-endian numbers.
 type (
-	floats   []float32
-	integers []int32
+	floats   = numbers[float32]
+	integers = numbers[int32]
 )
 
-// MarshalBinary returns four bytes for each number of v.
-func (v floats) MarshalBinary() ([]byte, error) { return join(v, math.Float32bits), nil }
-
-// UnmarshalBinary parses the output of MarshalBinary. For empty input, v becomes nil.
-func (v *floats) UnmarshalBinary(b []byte) error { return split(b, v, math.Float32frombits) }
+type numbers[T float32 | int32] []T
 
 // MarshalBinary returns four bytes for each number of v.
-func (v integers) MarshalBinary() ([]byte, error) {
-	return join(v, func(n int32) uint32 { return uint32(n) }), nil
+func (v numbers[T]) MarshalBinary() ([]byte, error) {
+	return binary.Append(make([]byte, 0, 4*len(v)), binary.LittleEndian, []T(v))
 }
 
 // UnmarshalBinary parses the output of MarshalBinary. For empty input, v becomes nil.
-func (v *integers) UnmarshalBinary(b []byte) error {
-	return split(b, v, func(bits uint32) int32 { return int32(bits) })
-}
-
-func join[T any](v []T, bits func(T) uint32) []byte {
-	b := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, bits(x))
-	}
-	return b
-}
-
-func split[S ~[]T, T any](b []byte, v *S, number func(bits uint32) T) error {
+func (v *numbers[T]) UnmarshalBinary(b []byte) error {
 	if len(b)%4 != 0 {
 		return fmt.Errorf("found %d bytes, wanted a multiple of 4", len(b))
 	}
 	*v = sized(*v, len(b)/4)
-	for i := range *v {
-		(*v)[i] = number(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return nil
+	_, err := binary.Decode(b, binary.LittleEndian, []T(*v))
+	return err
 }
 
 // wide is a number that always takes eight bytes.
