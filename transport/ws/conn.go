@@ -111,7 +111,7 @@ func clientConn(l link, address string, cfg *Config) (*conn, error) {
 	return c, c.begin(ws)
 }
 
-// begin takes over from the library, which makes the opening handshake and no more: to read a message, it would wake a
+// begin continues after the opening handshake, all that the library does here: to read a message, it would wake a
 // goroutine four times.
 func (c *conn) begin(ws *websocket.Conn) error {
 	defer ws.CloseNow()
