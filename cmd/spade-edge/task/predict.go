@@ -201,11 +201,10 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 		if t.ids != nil {
 			one.ID = t.ids[i]
 		}
-		if r.Columns != nil {
-			one.Contribution = make([]float64, len(r.Columns))
-		}
 	}
-	p.explain(said, m, d)
+	if r.Columns != nil {
+		p.explain(said, m, d)
+	}
 	for i, one := range said {
 		if !finite(one.Contribution) {
 			return nil, in(t, fmt.Errorf(tooLarge, i+1))
@@ -225,6 +224,11 @@ func (p *Predictor) explain(said []Prediction, m *Model, d *Data) {
 			origin[j] = float32(x)
 		}
 	}
+	scores := make([]float64, len(said))
+	for i := range said {
+		scores[i] = m.explained(p.model, i, said[i].Class)
+		said[i].Contribution = make([]float64, len(r.Columns))
+	}
 	first := firstOf(r.Columns)
 	eigen.Share(len(first), func(from, to int) {
 		for k := from; k < to; k++ {
@@ -243,7 +247,7 @@ func (p *Predictor) explain(said []Prediction, m *Model, d *Data) {
 			}
 			without := m.On(project(moved))
 			for i, one := range said {
-				one.Contribution[k] = m.explained(p.model, i, one.Class) - without.explained(p.model, i, one.Class)
+				one.Contribution[k] = scores[i] - without.explained(p.model, i, one.Class)
 			}
 		}
 	})
