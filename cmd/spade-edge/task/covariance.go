@@ -102,11 +102,23 @@ type covariance struct {
 }
 
 func newCovariance(d *Data) *covariance {
-	c := &covariance{mean: columnMeans(d), tiles: make([]tile, (d.Len()+tileRows-1)/tileRows), rows: d.Len()}
+	c := &covariance{mean: make([]float64, d.Dim), tiles: make([]tile, (d.Len()+tileRows-1)/tileRows), rows: d.Len()}
 	eigen.Share(len(c.tiles), func(from, to int) {
 		var room []vec.Entry
 		for t := from; t < to; t++ {
 			c.tiles[t], room = newTile(d, t*tileRows, min((t+1)*tileRows, d.Len()), room)
+		}
+	})
+	// The tiles have only the numbers that are not zero, and both processors add them: on images, columnMeans would take
+	// longer.
+	eigen.Share(d.Dim, func(from, to int) {
+		for j := from; j < to; j++ {
+			for _, t := range c.tiles {
+				for _, e := range t.columns[j] {
+					c.mean[j] += float64(e.X)
+				}
+			}
+			c.mean[j] /= float64(c.rows)
 		}
 	})
 	return c

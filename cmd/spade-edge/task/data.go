@@ -240,8 +240,9 @@ func (t *table) data(r *Recipe) *Data {
 		for k := from; k < to; k++ {
 			clear(row)
 			t.fill(row, rows[k])
+			rounded := d.Row(k)
 			for j, x := range row {
-				d.Row(k)[j] = float32(x)
+				rounded[j] = float32(x)
 			}
 			if d.exact != nil {
 				copy(d.exact[k*t.dim:], row)

@@ -85,9 +85,13 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	for _, c := range classes {
 		t.labels = append(t.labels, strconv.Itoa(int(c)))
 	}
+	var brightness [256]float64
+	for p := range brightness {
+		brightness[p] = float64(float32(p) / 255)
+	}
 	t.fill = func(row []float64, i int) {
 		for j, p := range pixels[i*t.dim : (i+1)*t.dim] {
-			row[j] = float64(float32(p) / 255)
+			row[j] = brightness[p]
 		}
 	}
 	return t, nil
