@@ -55,22 +55,18 @@ func (d osDisk) open(name string, flag int) (file, error) {
 
 func (d osDisk) sync() error { return syncDir(string(d)) }
 
-type osFile struct{ f *os.File } // not embedded: a program would link every method that it calls on another file
-
-func (f osFile) ReadAt(b []byte, at int64) (int, error)  { return f.f.ReadAt(b, at) }
-func (f osFile) WriteAt(b []byte, at int64) (int, error) { return f.f.WriteAt(b, at) }
-func (f osFile) Close() error                            { return f.f.Close() }
+type osFile struct{ *os.File }
 
 func (f osFile) size() (int64, error) {
-	st, err := f.f.Stat()
+	st, err := f.Stat()
 	if err != nil {
 		return 0, err
 	}
 	return st.Size(), nil
 }
 
-func (f osFile) truncate(size int64) error { return f.f.Truncate(size) }
-func (f osFile) sync() error               { return syncFile(f.f) }
+func (f osFile) truncate(size int64) error { return f.Truncate(size) }
+func (f osFile) sync() error               { return syncFile(f.File) }
 
 // errLocked is returned by lockFile if another process holds the lock.
 var errLocked = errors.New("in use by another process")

@@ -14,7 +14,7 @@ import (
 
 // Report describes what [Inspect] found in the directory of a [Dir].
 type Report struct {
-	Round   int      // of the newest whole save; 0 if there is none
+	Round   int      // of the newest whole save; 0 before the first
 	Journal Journal  // as stored; its signatures are not verified
 	Remarks []string // findings that [Open] would repair or only report
 	Refused error    // why a node would refuse to start with this directory; nil if it would start
@@ -70,7 +70,7 @@ func (s *scan) whole() []scannedSlot {
 	return w
 }
 
-// newest returns the round of the newest state, or -1 if there is none.
+// newest returns the round of the newest state, or -1 in a fresh store.
 func (s *scan) newest() int {
 	if w := s.whole(); len(w) > 0 {
 		return w[len(w)-1].Round

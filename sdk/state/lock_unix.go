@@ -39,7 +39,7 @@ func lockFile(path string, create int) (file, error) {
 type lockedFile struct{ osFile }
 
 func (f lockedFile) Close() error {
-	_ = syscall.Flock(int(f.f.Fd()), syscall.LOCK_UN) // closing the file releases the lock as well
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing the file releases the lock as well
 	return f.osFile.Close()
 }
 

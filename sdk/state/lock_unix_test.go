@@ -18,7 +18,7 @@ func TestLockIsNotKeptByAStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	started, err := syscall.Dup(int(first.(lockedFile).f.Fd()))
+	started, err := syscall.Dup(int(first.(lockedFile).Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type Snapshot struct {
 	State admm.State `cbor:"-"`
 	Peers []Peer     `cbor:"-"` // peers of the edges of State, in the same order; nil if there are none
 
-	Ledger string `cbor:"13,keyasint"` // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
+	Ledger string `cbor:"13,keyasint"` // head of the lifetime ledger, up to 256 bytes, opaque; empty without a ledger
 	Signed []byte `cbor:"14,keyasint"` // signed last release, up to maxField bytes, opaque; empty if it was not signed
 	// Failure says why the last failed query had no loss: up to 2 KiB, opaque; empty if no query failed. The caller
 	// pads it, so that all snapshots of a run have the same length.
