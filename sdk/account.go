@@ -75,7 +75,7 @@ func (a *account) check(m Method, release int, head string) error {
 	return a.ledger.Covers(a.run, a.rounds, a.cost)
 }
 
-// resume counts the releases with data that a stored state contains, whose number is given. head is the ledger's
+// resume counts the given number of releases with data, which a stored state contains. head is the ledger's
 // position when the state was stored, or empty if the node had no ledger at the time. If head is empty, resume charges
 // these releases to the current ledger.
 func (a *account) resume(releases int, head string) error {

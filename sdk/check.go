@@ -54,15 +54,15 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 			_, r.Changed = c.presentData(kept.Data, kept.Round)
 		}
 	}
-	release := cmp.Or(r.Kept, new(state.Snapshot)).Round
+	last := cmp.Or(r.Kept, new(state.Snapshot))
 	if r.Config == nil && c.Samples > 0 {
 		r.Space = c.space(r.Kept)
 	}
-	if r.Config == nil && c.agrees() && c.PairKeys != nil && !c.quiet(release) {
-		_, r.Pair = c.findPair(release)
+	if r.Config == nil && c.agrees() && c.PairKeys != nil && !c.quiet(last.Round) {
+		_, r.Pair = c.findPair(last.Round)
 	}
 	if c.Ledger != nil && !c.plan.fleet.Privacy.NonPrivate {
-		r.Ledger = r.checkLedger(&c, read)
+		r.Ledger = r.checkLedger(&c, last, read)
 	}
 	return r
 }
@@ -82,9 +82,9 @@ func (c *Config) snapshotSize(m admm.Config) int {
 }
 
 // checkLedger checks the ledger against the stored state and the cost of the rest of the run.
-func (r *Check) checkLedger(c *Config, read func() (*state.Snapshot, error)) error {
-	kept, a, m := cmp.Or(r.Kept, new(state.Snapshot)), newAccount(c), c.plan.fleet.Method
-	err := a.check(m, kept.Round, kept.Ledger)
+func (r *Check) checkLedger(c *Config, last *state.Snapshot, read func() (*state.Snapshot, error)) error {
+	a, m := newAccount(c), c.plan.fleet.Method
+	err := a.check(m, last.Round, last.Ledger)
 	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {
 			err = a.check(m, now.Round, now.Ledger)

@@ -14,7 +14,7 @@ import (
 // run.
 const build = "spade-edge arithmetic 2"
 
-// resume restores the node's machine and filter from the stored state. If no state is stored, it creates a new machine.
+// resume restores the node's machine and its counted releases from the stored state. If no state is stored, it creates a new machine.
 func (n *Node) resume(mcfg admm.Config) error {
 	snaps, err := n.load()
 	if err != nil {
@@ -34,11 +34,11 @@ func (n *Node) resume(mcfg admm.Config) error {
 		return err
 	}
 	if err := n.account.resume(n.fleet.Method.Data(round), newest.Ledger); err != nil {
-		return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
+		return n.cfg.inState(round, err)
 	}
 	for i := len(snaps) - 1; i >= 0; i-- {
 		if err := n.trust.Resume(&snaps[i]); err != nil {
-			return fmt.Errorf("sdk: stored state of release %d: %w", snaps[i].State.Round, err)
+			return n.cfg.inState(snaps[i].State.Round, err)
 		}
 	}
 	var before *admm.State

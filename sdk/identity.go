@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"sort"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -31,8 +30,7 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	for i, e := range c.Edges {
 		c.Edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}
 	}
-	// slices.SortFunc would add 18 KB to a program for this type.
-	sort.Slice(c.Edges, func(k, l int) bool { return slices.Compare(c.Edges[k][:], c.Edges[l][:]) < 0 })
+	slices.SortFunc(c.Edges, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	if slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
 		start = ModelHash(f.X0)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"sync"
 )
 
@@ -84,11 +83,10 @@ func Build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 			order = append(order, int32(k))
 		}
 	}
-	// Each type that slices.SortFunc sorts adds 10 KB to a program.
-	sort.Slice(order, func(x, y int) bool {
-		i, j := ends(edges[order[x]])
-		u, v := ends(edges[order[y]])
-		return cmp.Or(i-u, j-v, int(order[x]-order[y])) < 0
+	slices.SortFunc(order, func(k, l int32) int {
+		i, j := ends(edges[k])
+		u, v := ends(edges[l])
+		return cmp.Or(i-u, j-v, int(k-l))
 	})
 	g := &Graph{edges: make([][2]int, 0, len(order))}
 	for x, k := range order {

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Chain holds a member's last signed releases, at most four, sorted by round.
@@ -38,14 +39,12 @@ func (c Chain) Proving(round int) *Statement {
 // Add inserts a release, or replaces the release of the same round, and drops the oldest release if there are
 // more than four. Add may modify c.
 func (c Chain) Add(r Statement) Chain {
-	if known := c.Of(r.Round); known != nil {
-		*known = r
+	at, known := slices.BinarySearchFunc(c, r, func(a, b Statement) int { return cmp.Compare(a.Round, b.Round) })
+	if known {
+		c[at] = r
 		return c
 	}
-	c = append(c, r)
-	for i := len(c) - 1; i > 0 && c[i-1].Round > c[i].Round; i-- {
-		c[i-1], c[i] = c[i], c[i-1]
-	}
+	c = slices.Insert(c, at, r)
 	return c[max(0, len(c)-maxChain):]
 }
 

@@ -77,9 +77,9 @@ func NewIncarnation() uint64 {
 // stand in order: kind (1 byte), round (4), prev, value, the ledger's ID, Seq (8) and Hash, signature.
 func (r *Statement) Append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, byte(r.Kind)), uint32(r.Round))
-	dst = slices.Concat(dst, r.Prev[:], r.Value[:], r.Ledger.ID[:])
+	dst = append(append(append(dst, r.Prev[:]...), r.Value[:]...), r.Ledger.ID[:]...)
 	dst = binary.BigEndian.AppendUint64(dst, r.Ledger.Seq)
-	return slices.Concat(dst, r.Ledger.Hash[:], r.Signature[:])
+	return append(append(dst, r.Ledger.Hash[:]...), r.Signature[:]...)
 }
 
 // MarshalText returns the output of [Statement.Append] in hexadecimal digits.

@@ -41,7 +41,7 @@ const (
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
 // Open opens the store in a directory and creates the directory and the files if necessary. It repairs the effects of a
-// crash: see [Dir.Remarks]. On other damage it changes nothing and returns an error that names the files and the
+// crash; [Dir.Remarks] names the saves that it interrupted. On other damage it changes nothing and returns an error that names the files and the
 // remedy. This error wraps [ErrRollback] if the state is older than the log.
 func Open(dir string) (*Dir, error) {
 	if err := makeDir(dir); err != nil {
@@ -168,7 +168,7 @@ func allocate(f file, size int64) error {
 // String returns the path of the directory.
 func (d *Dir) String() string { return d.dir }
 
-// Remarks returns one sentence for each unexpected but harmless finding of [Open], for the node's log.
+// Remarks returns one sentence for each save that was interrupted before [Open], for the node's log.
 func (d *Dir) Remarks() []string { return d.remarks }
 
 // Load implements [Store]. The states share no memory.

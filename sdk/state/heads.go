@@ -13,8 +13,8 @@ import (
 
 // Heads stores, across runs, the newest state of each ledger that each neighbor signed with a release, in a file next to
 // the node's own ledger. [OpenLedger] and [CreateLedger] open it. The node shows a neighbor these states: a neighbor whose
-// ledger was set back between two runs then makes no release, and a neighbor with a new ledger learns of the others. Heads is safe for concurrent use. A nil
-// *Heads stores nothing.
+// ledger was set back between two runs then makes no release, and a neighbor with a new ledger learns of the others. Heads
+// is safe for concurrent use. A nil *Heads stores nothing.
 type Heads struct {
 	path string
 

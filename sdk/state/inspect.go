@@ -16,7 +16,7 @@ import (
 type Report struct {
 	Round   int      // of the newest whole save; 0 before the first
 	Journal Journal  // as stored; its signatures are not verified
-	Remarks []string // findings that [Open] would repair or only report
+	Remarks []string // one sentence for each save that was interrupted
 	Refused error    // why a node would refuse to start with this directory; nil if it would start
 }
 
@@ -31,9 +31,12 @@ func Inspect(dir string) (Report, error) {
 		return Report{}, err
 	}
 	r := Report{Round: max(0, s.newest())}
-	text, err := readIfThere(filepath.Join(dir, JournalName))
+	path := filepath.Join(dir, JournalName)
+	text, err := readIfThere(path)
 	if err == nil {
-		r.Journal, err = ParseJournal(text)
+		if r.Journal, err = ParseJournal(text); err != nil {
+			err = fmt.Errorf("%w: %s", err, path)
+		}
 	}
 	if r.Refused = s.validate(); r.Refused == nil {
 		r.Refused, r.Remarks = cmp.Or(checkStore(dir), err), s.remarks()
@@ -55,7 +58,7 @@ type scannedSlot struct {
 
 // torn reports whether the slot has been written but is not whole.
 func (s scannedSlot) torn() bool {
-	return s.fault != nil && !errors.Is(s.fault, errFormat) && !errors.Is(s.fault, fs.ErrNotExist)
+	return s.fault != nil && s.fault != errEmpty && !errors.Is(s.fault, errFormat)
 }
 
 func (s *scan) path(i int) string { return filepath.Join(s.dir, slotName(i)) }
@@ -229,8 +232,8 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
-	// A running node overwrites one slot at a time. If it writes to one slot while that slot is read, and to the other
-	// slot soon afterwards, neither is whole, or a whole one is out of date: both are then read again, up to a limit.
+	// A running node may write to a slot while this function reads it. If a slot is torn, both slots are read again, up to a
+	// limit, because the other slot may be out of date by then.
 	const tries = 5
 	for try := 1; ; try++ {
 		s := scan{dir: dir}
@@ -246,6 +249,9 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 		}
 		var faults []error
 		for i, sl := range s.slots {
+			if sl.fault == errEmpty {
+				sl.fault = fmt.Errorf("%w: %w", errEmpty, fs.ErrNotExist)
+			}
 			faults = append(faults, fmt.Errorf("state: %s %w", s.path(i), sl.fault))
 		}
 		return nil, errors.Join(faults...)
@@ -265,7 +271,14 @@ func Newest(s Store) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeSnapshot(all[0], "the store")
+	return decodeSnapshot(all[0], storeName(s))
+}
+
+func storeName(s Store) string {
+	if named, ok := s.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return "the store"
 }
 
 func decodeSnapshot(s Record, from string) (*Snapshot, error) {

@@ -58,7 +58,7 @@ func ParseJournal(text []byte) (j Journal, err error) {
 	for i, l := range lines {
 		switch {
 		case (i == 0) != (l.Fleet != nil):
-			return j, fmt.Errorf("state: %s: line %d: want the fields run, fleet and member in the first line only", JournalName, i+1)
+			return Journal{}, fmt.Errorf("state: %s: line %d: want the fields run, fleet and member in the first line only", JournalName, i+1)
 		case i == 0:
 			j.Run, j.Member = l.Run, l.Member
 			copy(j.Fleet[:], l.Fleet)
@@ -184,7 +184,7 @@ func encodeLines[T any](list []T) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// replaceLines replaces the content of a file that only its owner may read.
+// replaceLines replaces the content of a file, which only its owner may read, with one JSON object per line.
 func replaceLines[T any](path string, list []T) error {
 	text, err := encodeLines(list)
 	if err != nil {

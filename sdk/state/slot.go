@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"strconv"
 )
@@ -35,7 +34,7 @@ type slot struct {
 
 var (
 	// errEmpty is the error for a slot that is missing or was never saved to.
-	errEmpty = fmt.Errorf("holds nothing yet: %w", fs.ErrNotExist)
+	errEmpty = errors.New("holds nothing yet, or is missing")
 	// errFormat is wrapped by the error for a whole slot of another version.
 	errFormat = errors.New("continue with the build that wrote it")
 )

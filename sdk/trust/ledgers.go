@@ -43,8 +43,8 @@ func (m *Machine) learnCheckpoint(p *peer, b []byte) {
 	}
 }
 
-// earlier returns what a neighbor has signed about its ledgers in all runs, for the neighbor itself, except for the
-// states that it shows to know: the answer to its probe.
+// earlier returns the answer to a neighbor's probe: what the neighbor has signed about its ledgers in all runs, without
+// the states that the neighbor shows that it knows.
 func (m *Machine) earlier(p *peer) (b []byte) {
 	newest, shown := p.held.Last(), p.shown
 	list := m.Ledger.Heads().Of(m.Keys(p.name))
