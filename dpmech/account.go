@@ -79,19 +79,31 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 // MaxRho returns the largest rho (zCDP) whose Epsilon at delta is at most epsilon, rounded down, for 0 < epsilon <= 1e6
 // and 2^-1022 <= delta < 1. It fails if an argument is out of range, or if even rho = 2^-1000 costs more than epsilon.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
-	var f faults.List
-	f.Want(epsilon > 0 && epsilon <= mostEpsilon, "epsilon is %v, want more than 0 and at most 1e6", epsilon)
-	_, err := a.MarshalText()
-	if err := errors.Join(append(f, CheckDelta(delta), err)...); err != nil {
+	if err := a.allows(epsilon, delta); err != nil {
 		return 0, err
 	}
 	// Epsilon grows with rho, except in its last digits. The upper end of the search always exceeds the budget, because
 	// Epsilon is at least rho - 8.3*sqrt(2 rho).
-	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
-	if !fits(leastRho) {
-		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small for any release with %v accounting", epsilon, delta, a)
+	return bisect(leastRho, 2e6, func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }), nil
+}
+
+// allows returns an error if an argument is out of range, or if the budget is too small for any release.
+func (a Accounting) allows(epsilon, delta float64) error {
+	if err := a.inRange(epsilon, delta); err != nil {
+		return err
 	}
-	return bisect(leastRho, 2e6, fits), nil
+	if a.Epsilon(leastRho, delta) > epsilon {
+		return fmt.Errorf("dpmech: epsilon %v at delta %v is too small for any release with %v accounting", epsilon, delta, a)
+	}
+	return nil
+}
+
+// inRange returns an error that names each of the receiver and the arguments that is out of range.
+func (a Accounting) inRange(epsilon, delta float64) error {
+	var f faults.List
+	f.Want(epsilon > 0 && epsilon <= mostEpsilon, "epsilon is %v, want more than 0 and at most 1e6", epsilon)
+	_, err := a.MarshalText()
+	return errors.Join(append(f, CheckDelta(delta), err)...)
 }
 
 // bisect returns approximately the largest x in lo..hi for which below(x) is true. below(lo) must be true and below(hi)

@@ -120,8 +120,7 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 // delta)-private. The result is between 0 and 2^31-1. MaxRounds fails if an argument is out of range (see
 // [Accounting.MaxRho] and [Gaussian.Validate]).
 func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
-	_, err := acc.MaxRho(epsilon, delta)
-	if err := errors.Join(err, g.Validate()); err != nil {
+	if err := errors.Join(acc.inRange(epsilon, delta), g.Validate()); err != nil {
 		return 0, err
 	}
 	rho := g.Rho()

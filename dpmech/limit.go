@@ -41,11 +41,10 @@ func (l *Limit) Validate() error {
 	if l == nil {
 		return nil
 	}
-	_, err := l.Accounting.MaxRho(l.Epsilon, l.Delta)
-	if err == nil && l.EpsilonAll != 0 && !(l.EpsilonAll >= l.Epsilon && l.EpsilonAll <= mostEpsilon) {
-		err = fmt.Errorf("dpmech: epsilon against all is %v, want 0 (no limit) or epsilon (%v) to 1e6", l.EpsilonAll, l.Epsilon)
-	}
-	return err
+	f := faults.List{l.Accounting.allows(l.Epsilon, l.Delta)}
+	f.Want(l.EpsilonAll == 0 || l.EpsilonAll >= l.Epsilon && l.EpsilonAll <= mostEpsilon,
+		"epsilon against all is %v, want 0 (no limit) or epsilon (%v) to 1e6", l.EpsilonAll, l.Epsilon)
+	return errors.Join(f...)
 }
 
 const mostEpsilon = 1e6 // largest epsilon of a limit

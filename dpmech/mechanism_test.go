@@ -194,6 +194,7 @@ func TestReleaseRefuses(t *testing.T) {
 	}
 	calls := []call{
 		{Whole(four[:3]), ok, "3 numbers, want a multiple of 1 x 2"},
+		{Whole(nil), ok, "Values is empty, want the whole update of 2 numbers"},
 		{Whole(four), ok, "2 units, want at most Most (1)"},
 		{Rows{Values: four, Factor: 1, Most: 2}, ok, "guarantee is for each client, want a guarantee for each record or person"},
 		{Rows{Values: four, Factor: 1}, record, "number of units is 0 and dimension is 2, want at least 1"},

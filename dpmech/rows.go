@@ -63,6 +63,8 @@ func (rows Rows) check(g Gaussian, dim int) error {
 	case len(rows.Values)%(places*dim) != 0:
 		return fmt.Errorf("dpmech: Values has %d numbers, want a multiple of %d x %d (Places x dimension)",
 			len(rows.Values), places, dim)
+	case g.Unit == Client && len(rows.Values) == 0:
+		return fmt.Errorf("dpmech: Values is empty, want the whole update of %d numbers", dim)
 	case len(rows.Values)/dim/places > rows.Most:
 		return fmt.Errorf("dpmech: Values has %d units, want at most Most (%d)", len(rows.Values)/dim/places, rows.Most)
 	case !(size >= 1e-100 && size <= 1e100):

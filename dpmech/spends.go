@@ -13,9 +13,9 @@ import (
 // skipped.
 type Spends []Spend
 
-// With returns the releases including that of a round, numbered from 1, before its noise is drawn. If a release of the
-// round is among them already, it costs nothing, but its parameters must be the same. Skipped rounds cannot be added later.
-// If the release would exceed the limit, the error wraps [ErrBudget]. After any error, nothing may be released.
+// With returns the list with the release of a round, numbered from 1, added to it. Call it before the noise is drawn. If
+// the list already has a release of that round, With returns the list unchanged, at no cost, but the parameters must be the
+// same. Skipped rounds cannot be added later. If the release would exceed the limit, the error wraps [ErrBudget]. After any error, nothing may be released.
 //
 // The clip and noise of a round may depend on all earlier releases (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive
 // composition in differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520).

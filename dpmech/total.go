@@ -54,9 +54,9 @@ func (g Gaussian) Total(n int) Total {
 // Adversary describes an adversary who sees all releases and has the knowledge of a number of members (Colluders). The
 // zero value is [Everybody].
 type Adversary struct {
-	Shared    bool `json:"-"` // the releases have pairwise noise
+	Shared    bool `json:"-"` // the releases have pairwise noise; see the type Shared for both numbers
 	Colluders int  `json:"colluders"`
-	Absent    int  `json:"absent,omitempty"` // see [Shared]
+	Absent    int  `json:"absent,omitempty"`
 }
 
 // or returns the adversary to whom the sum of two costs applies. This adversary has the smaller of the two numbers of

@@ -17,8 +17,9 @@ type Composition struct {
 
 // NewComposition returns a composition for a data set that begins with the declared cost. Its figures are for each unit;
 // it counts releases that protect this unit, and those that protect each client, and refuses all others with an error
-// that wraps [dpmech.ErrUnit]. It keeps limit and declared, which must not be changed. created is the time of its creation in RFC 3339 format. With a nil limit, the composition never
-// refuses a release because of its cost. If the declared cost exceeds the limit, the error wraps [dpmech.ErrBudget].
+// that wraps [dpmech.ErrUnit]. It keeps limit and declared, which must not be changed. created is the time of its creation
+// in RFC 3339 format. With a nil limit, the composition never refuses a release because of its cost. If the declared cost
+// exceeds the limit, the error wraps [dpmech.ErrBudget].
 func NewComposition(dataset, created string, unit dpmech.Unit, limit *dpmech.Limit, declared Declaration) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created), unit.Validate(), limit.Validate(),
 		declared.Validate(), declared.suits(unit))

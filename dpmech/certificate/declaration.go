@@ -37,7 +37,8 @@ type EarlierLedger struct {
 type Amount struct {
 	Rho float64 `json:"rho"`     // zCDP against the weakest adversary that the runs name
 	All float64 `json:"rho_all"` // zCDP against all other members together
-	// Against describes the adversary for Rho. It is nil without pairwise noise or if the adversary is unknown.
+	// Against describes the adversary for Rho, with Shared false: see Total. It is nil without pairwise noise or if the
+	// adversary is unknown.
 	Against *dpmech.Adversary `json:"against,omitempty"`
 	Unit    dpmech.Unit       `json:"unit,omitzero"` // what the cost protects
 }

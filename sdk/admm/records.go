@@ -41,7 +41,7 @@ func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 // reach returns an upper bound on the norm of any member's update without noise.
 func (c *Config) reach() float64 { return float64(c.Privacy.Clip * float64(max(1, c.Records.Most))) }
 
-// rows returns what the release in progress is the sum of: the records' slopes, or the whole update.
+// rows returns the rows of the release in progress: the records' slopes, or the whole update as one row.
 func (m *Machine) rows() dpmech.Rows {
 	if !m.each() {
 		return dpmech.Whole(m.s)

@@ -119,7 +119,11 @@ func (m *Machine) check(s State) error {
 	var errs []error
 	want := func(what string, n, low, high int) {
 		if n < low || n > high {
-			errs = append(errs, fmt.Errorf("admm: stored state: %s is %d, want %d to %d", what, n, low, high))
+			wanted := fmt.Sprint(low)
+			if low < high {
+				wanted = fmt.Sprintf("%d to %d", low, high)
+			}
+			errs = append(errs, fmt.Errorf("admm: stored state: %s is %d, want %s", what, n, wanted))
 		}
 	}
 	length := func(of string, n, most int) { want("the length of "+of, n, most, most) }
@@ -131,7 +135,7 @@ func (m *Machine) check(s State) error {
 	length("the list of neighbors", len(s.Edges), len(own.Edges))
 	for i, e := range s.Edges[:min(len(s.Edges), len(own.Edges))] {
 		is, of := own.Edges[i], fmt.Sprintf(" of neighbor %d", i)
-		want("the number"+of, e.Peer, is.Peer, is.Peer)
+		want("the client number"+of, e.Peer, is.Peer, is.Peer)
 		want("the newest release"+of, e.Heard, 0, m.last())
 		want("the first release without the messages"+of, e.Quarantine, 0, max(0, s.Round)+3)
 		length("the z"+of, len(e.Z), len(is.Z))

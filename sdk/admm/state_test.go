@@ -77,14 +77,14 @@ func TestRestoreRefuses(t *testing.T) {
 	}{
 		{"round 0", func(s *State, _ *Config) { s.Round = 0 }, "the release is 0, want 1 to 9"},
 		{"round 10", func(s *State, _ *Config) { s.Round = 10 }, "the release is 10, want 1 to 9"},
-		{"short model", func(s *State, _ *Config) { s.X = s.X[:4] }, "the length of the model is 4, want 5 to 5"},
-		{"no grid", func(s *State, _ *Config) { s.Grid = nil }, "the length of the model on the grid is 0, want 5 to 5"},
-		{"no change", func(s *State, _ *Config) { s.Delta = nil }, "the length of the change on the grid is 0, want 5 to 5"},
+		{"short model", func(s *State, _ *Config) { s.X = s.X[:4] }, "the length of the model is 4, want 5"},
+		{"no grid", func(s *State, _ *Config) { s.Grid = nil }, "the length of the model on the grid is 0, want 5"},
+		{"no change", func(s *State, _ *Config) { s.Delta = nil }, "the length of the change on the grid is 0, want 5"},
 		{"momentum", func(_ *State, c *Config) { c.Estimator.Momentum = 0.5 },
-			"the length of the estimator's memory is 0, want 5 to 5"},
-		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "the length of the list of neighbors is 2, want 3 to 3"},
+			"the length of the estimator's memory is 0, want 5"},
+		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "the length of the list of neighbors is 2, want 3"},
 		{"other edges", func(s *State, _ *Config) { s.Edges = slices.Clone(s.Edges); s.Edges[0].Peer = 7 },
-			"the number of neighbor 0 is 7, want 0 to 0"},
+			"the client number of neighbor 0 is 7, want 0"},
 	} {
 		s, cfg := states[2], cfg
 		c.change(&s, &cfg)

@@ -51,7 +51,7 @@ func DeclareSpent(certificates []*certificate.Certificate, estimate *dpmech.Limi
 func amount(t dpmech.Total, u dpmech.Unit) certificate.Amount {
 	a := certificate.Amount{Rho: t.Rho, All: t.All, Unit: u}
 	if w := t.Weakest; w.Shared {
-		a.Against = &w
+		a.Against = &dpmech.Adversary{Colluders: w.Colluders, Absent: w.Absent}
 	}
 	return a
 }

@@ -64,11 +64,10 @@ func (s *Sim) step(ctx context.Context) error {
 	}
 	for i := range s.members {
 		c, round := &s.members[i], s.fresh[i].round
-		for edge := range c.neighbors {
-			if round == 0 || s.direct {
-				break
+		if round > 0 && !s.direct {
+			for edge := range c.neighbors {
+				c.keep(c.machine.Posted(edge, round))
 			}
-			c.keep(c.machine.Posted(edge, round))
 		}
 		for i := range c.out {
 			s.send(c.out[i])

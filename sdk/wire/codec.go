@@ -191,7 +191,8 @@ func (c *Codec) fill(f *frame, m *admm.Message) error {
 		f.Kind, f.Resent = uint64(admm.Probe), true
 	}
 	must := rules[m.Kind].must
-	if held := uint64(m.Held); held != 0 || must.has(7) {
+	if m.Held != 0 || must.has(7) {
+		held := uint64(m.Held)
 		f.Held = &held
 	}
 	if m.Incarnation != 0 || must.has(8) {

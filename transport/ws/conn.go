@@ -111,7 +111,7 @@ func clientConn(l link, address string, cfg *Config) (*conn, error) {
 	return c, c.begin(ws)
 }
 
-// begin continues after the opening handshake, all that the library does here: to read a message, it would wake a
+// begin continues after the opening handshake. The library makes only this handshake: to read a message, it would wake a
 // goroutine four times.
 func (c *conn) begin(ws *websocket.Conn) error {
 	defer ws.CloseNow()

@@ -89,10 +89,10 @@ func (c *conn) appendFrame(b []byte, op byte, last bool, head, body []byte) []by
 	return b
 }
 
-// mask writes src to dst, masked or unmasked. It returns the key for the bytes that follow. The slices must be equal or
-// not overlap.
+// mask writes src to dst, masked or unmasked. It returns the key for the bytes that follow. dst and src must be the
+// same slice or not overlap.
 func mask(dst, src []byte, key uint32) uint32 {
-	var pattern [1024]byte // the key, again and again
+	var pattern [1024]byte // the key, repeated
 	for i := 0; i < min(len(src), len(pattern)); i += 4 {
 		binary.LittleEndian.PutUint32(pattern[i:], key)
 	}
