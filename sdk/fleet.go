@@ -71,6 +71,9 @@ func (m *Method) Last() int { return m.releases().Last() }
 // Data returns how many of the first releases use data and cost privacy.
 func (m *Method) Data(releases int) int { return m.releases().Data(releases) }
 
+// Learning returns the last release before the cool-down, K*(1+Mixing).
+func (m *Method) Learning() int { return m.releases().Learning() }
+
 func (m *Method) releases() *admm.Config {
 	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }

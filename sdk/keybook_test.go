@@ -79,7 +79,7 @@ func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph) {
 			t.Errorf("%q shares noise with %q, which is no partner", use.member, use.neighbor)
 		}
 	}
-	for release := 1; release <= f.Method.Last()-f.Method.Cooldown; release += 1 + f.Method.Mixing {
+	for release := 1; release <= f.Method.Learning(); release += 1 + f.Method.Mixing {
 		for _, e := range noise.Edges() {
 			one, other := f.Members[e[0]], f.Members[e[1]]
 			key, ok := b.last[keyUse{member: one, neighbor: other, release: release}]

@@ -58,5 +58,5 @@ func (h *history) snapshot() history {
 // mixed reports whether no mixing rounds follow the given release in its learning round: the release is the last of its
 // learning round, or belongs to the cool-down.
 func mixed(f *sdk.Fleet, release int) bool {
-	return release > f.Method.Last()-f.Method.Cooldown || release%(1+f.Method.Mixing) == 0
+	return release > f.Method.Learning() || release%(1+f.Method.Mixing) == 0
 }

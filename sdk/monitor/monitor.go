@@ -188,7 +188,7 @@ func (m *Monitor) refresh() {
 		phase = Serving
 	case len(st.Waiting) > 0:
 		phase = Waiting
-	case st.Round >= method.Last()-method.Cooldown:
+	case st.Round >= method.Learning():
 		phase = Cooling
 	}
 	if phase != m.phase || st.Round != m.last.Round {

@@ -107,12 +107,12 @@ type Status struct {
 	obstacle string // why the node is not ready; empty if the node is ready
 }
 
-// NewStatus returns the status of a member whose node is not running and has no files but what st says. Evidence has one
-// element for each pair of member and round.
+// NewStatus returns the part of a member's status that follows from st. Phase is Fresh, and the caller sets what else it
+// knows. Evidence has one element for each pair of member and round.
 func NewStatus(f *sdk.Fleet, name string, st *sdk.Status) Status {
 	out := Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: append([]string{}, st.Waiting...),
-		Round: st.Round, Rounds: f.Method.Last() - f.Method.Cooldown, Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, Queries: st.Queries,
+		Round: st.Round, Rounds: f.Method.Learning(), Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, Queries: st.Queries,
 		FrameBytes: st.BytesSent, RefusedFrames: st.Refused, DataChanged: st.DataChanged, ConsensusError: Unknown(), Neighbors: []Neighbor{},
 	}
 	for i := range st.Evidence {
@@ -294,11 +294,11 @@ type Local struct {
 
 // Losses says what went wrong with the losses of a node. It depends on the data, so it must stay on the device.
 type Losses struct {
-	FailedQueries int64  `json:"failed_queries,omitempty"` // losses not obtained; a private run uses constants instead
-	LastFailure   string `json:"last_failure,omitempty"`   // why the last failed query has no loss, perhaps with a stack
-	Flat          string `json:"losses,omitempty"`         // why nothing can be learned from the losses
-	Restarts      int    `json:"restarts,omitempty"`       // how often a program that computes losses was started again
-	LastRestart   string `json:"last_restart,omitempty"`   // why it ended last
+	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses constants instead
+	LastFailure   string `json:"last_failure,omitempty"` // why the last failed query has no loss, perhaps with a stack
+	Flat          string `json:"losses,omitempty"`       // why nothing can be learned from the losses
+	Restarts      int    `json:"restarts,omitempty"`     // how often a program that computes losses was started again
+	LastRestart   string `json:"last_restart,omitempty"` // why it ended last
 }
 
 // LossesOf returns the losses of a node's status. restarts is as in [Config], and may be nil.

@@ -86,7 +86,7 @@ func findAlike(all []Neighbor) {
 // PhaseOf describes a release, such as "learning" or "cooling down".
 func PhaseOf(m sdk.Method, release int) string {
 	switch data := m.Data(release); {
-	case release > m.Last()-m.Cooldown:
+	case release > m.Learning():
 		return "cooling down"
 	case m.Mixing == 0:
 		return "learning"

@@ -74,8 +74,11 @@ func Examine(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, samples, firs
 	return r, e.judge(r)
 }
 
-// ask is like [zoest.Ask], but it returns no losses as soon as ctx ends, even if the oracle ignores that.
+// ask is like [zoest.Ask], but once ctx ends it returns at once without losses, even if the oracle does not return.
 func ask(ctx context.Context, oracle sdk.Oracle, queries []zoest.Query, retries int) ([]float64, error) {
+	if err := ctx.Err(); err != nil { // an earlier query may still be in progress
+		return nil, err
+	}
 	losses, done := make([]float64, len(queries)), make(chan error, 1)
 	go func() { done <- zoest.Ask(ctx, oracle, queries, losses, retries) }()
 	select {

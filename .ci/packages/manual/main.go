@@ -47,6 +47,17 @@ func manual(args []string) ([]byte, error) {
 		}
 		fmt.Fprintf(&page, ".SS %s\n", c[1])
 		plain(&page, about)
+		if c[1] != "fleet" {
+			continue
+		}
+		for _, verb := range []string{"add", "remove", "next", "take", "show"} { // each has flags of its own
+			flags, err := say("fleet", verb, "-h")
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&page, ".SS fleet %s\n", verb)
+			plain(&page, strings.TrimPrefix(flags, about))
+		}
 	}
 	codes, err := say("help", "exit-codes")
 	if err != nil {

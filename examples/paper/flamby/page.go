@@ -55,7 +55,7 @@ func page(runs *sweep.Table, seeds int) (string, error) {
 		fmt.Fprintf(&b, "\n## %s, %s\n\n| | epsilon | delta | clients | pooled | rounds | queries of all clients | bytes sent | seconds |\n|---|---|---|---|---|---|---|---|---|\n",
 			task, measure)
 		for _, c := range commands() {
-			line, err := rowOf(runs, task, c, c.epsilon, seeds)
+			line, err := rowOf(runs, task, c, seeds)
 			if err != nil {
 				return "", err
 			}
@@ -63,7 +63,7 @@ func page(runs *sweep.Table, seeds int) (string, error) {
 		}
 		for _, r := range rivals() {
 			for _, e := range rivalEpsilons {
-				line, err := rowOf(runs, task, command{row: r.name, delta: rivalDelta}, e, seeds)
+				line, err := rowOf(runs, task, command{row: r.name, epsilon: e, delta: rivalDelta}, seeds)
 				if err != nil {
 					return "", err
 				}
@@ -78,12 +78,12 @@ func page(runs *sweep.Table, seeds int) (string, error) {
 	return b.String(), nil
 }
 
-func rowOf(runs *sweep.Table, task string, c command, epsilon float64, seeds int) (string, error) {
+func rowOf(runs *sweep.Table, task string, c command, seeds int) (string, error) {
 	values := make([][]float64, 7)
 	for seed := range seeds {
-		rows := runs.Rows(task, c.row, fmt.Sprint(epsilon), fmt.Sprint(c.delta), fmt.Sprint(seed+1))
+		rows := runs.Rows(task, c.row, fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(seed+1))
 		if len(rows) != 1 {
-			return "", fmt.Errorf("flamby: %d runs of %s, %s, epsilon %v, delta %v, seed %d, want 1", len(rows), task, c.row, epsilon, c.delta, seed+1)
+			return "", fmt.Errorf("flamby: %d runs of %s, %s, epsilon %v, delta %v, seed %d, want 1", len(rows), task, c.row, c.epsilon, c.delta, seed+1)
 		}
 		for i := range values {
 			v, err := strconv.ParseFloat(rows[0][5+i], 64)
@@ -96,7 +96,7 @@ func rowOf(runs *sweep.Table, task string, c command, epsilon float64, seeds int
 	spread := func(i int) string { return fmt.Sprintf("%.1f ± %.1f", stat.Mean(values[i]), stat.SampleSD(values[i])) }
 	noise := "| no noise | "
 	if c.delta > 0 {
-		noise = fmt.Sprintf("| %v | %v ", epsilon, c.delta)
+		noise = fmt.Sprintf("| %v | %v ", c.epsilon, c.delta)
 	}
 	return fmt.Sprintf("| %s %s| %s | %s | %.0f of %.0f queries a record | %.0f | %.0f | %.1f |\n", c.row, noise, spread(0), spread(1), stat.Mean(values[2]),
 		stat.Mean(values[3]), stat.Mean(values[4]), stat.Mean(values[5]), stat.Mean(values[6])), nil

@@ -155,7 +155,7 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 		case !m.shares(w):
 		case release == method.Last():
 			round = w.Rounds + m.Cooldown
-		case release > method.Last()-method.Cooldown || release%(1+method.Mixing) > 0:
+		case release > method.Learning() || release%(1+method.Mixing) > 0:
 			return nil
 		default:
 			round = release / (1 + method.Mixing)

@@ -57,8 +57,10 @@ func (c *Cmdline) ParseArgs() error {
 	var faults Faults
 	c.Visit(func(f *flag.Flag) {
 		c.Given[f.Name] = true
-		value, ok := f.Value.(flag.Getter)                                               // not for a flag with a function
-		faults.When(ok && value.Get() == "" && f.Name != "http", "-%s is empty", f.Name) // an empty -http means no page
+		if value, ok := f.Value.(flag.Getter); ok { // not for a flag with a function
+			text, ok := value.Get().(string)
+			faults.When(ok && strings.TrimSpace(text) == "", "-%s is empty", f.Name)
+		}
 	})
 	if err := faults.Usage(); err != nil {
 		return err

@@ -36,7 +36,7 @@ func NewProgress(w io.Writer, m sdk.Method) *Progress {
 func (p *Progress) Round(k int, note func() string) {
 	last := p.Method.Last()
 	p.line(float64(k)/float64(last), func() string {
-		width := max(12, len(monitor.PhaseOf(p.Method, p.Method.Last()-p.Method.Cooldown)))
+		width := max(12, len(monitor.PhaseOf(p.Method, p.Method.Learning())))
 		return fmt.Sprintf("%s %*d of %d  %-*s  %s  %.1f s", ReleaseWord(p.Method), len(fmt.Sprint(last)), k, last, width,
 			monitor.PhaseOf(p.Method, k), note(), time.Since(p.started).Seconds())
 	})

@@ -42,7 +42,7 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	if slices.Contains(TopicNames(), name) {
 		_, err = io.WriteString(w, text("topics/"+name))
 	} else if t := p.about(name); t != "" {
-		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
+		_, err = fmt.Fprintf(w, "%s\n(-h lists the flags)\n", t)
 	} else {
 		err = Usage("no topic or command is called %q; the topics are %s; the commands are %s", name,
 			strings.Join(TopicNames(), ", "), strings.Join(names(), ", "))

@@ -28,8 +28,8 @@ var verbs = map[string]func(e *fleetEdit) (change func() error){
 // fleetEdit is one change to the files of a fleet: what was there before, and what changes.
 type fleetEdit struct {
 	*cli.Cmdline
-	run         string // id of the next run; empty if the run stays
-	end, dryRun bool   // the flags
+	run string // id of the next run; empty if the run stays
+	end bool   // the flag
 
 	dir, path string            // of the fleet file
 	text      []byte            // of the fleet file before the change
@@ -91,18 +91,18 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 	if verb == "show" {
 		return show(c)
 	}
-	c.BoolVar(&e.dryRun, "dry-run", false, "show what would change, and write nothing")
+	c.BoolVar(&e.r.DryRun, "dry-run", false, "show what would change, and write nothing")
 	c.BoolVar(&e.end, "end", false, "end a run that is not over: its remaining budget stays unspent")
 	change := action(e)
 	path, err := c.ParseFile()
-	if err == nil {
-		err = e.open(path, verb == "take")
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
 	}
+	err = e.open(path, verb == "take")
 	if err == nil {
 		err = change()
 	}
 	if err == nil {
-		e.r.DryRun = e.dryRun
 		err = e.finish()
 	}
 	if err != nil {
@@ -139,7 +139,7 @@ func (e *fleetEdit) finish() error {
 	if err := e.setFleet(e.path, text); err != nil { // last, because the new fleet file puts the other changes into effect
 		return err
 	}
-	if e.dryRun {
+	if e.r.DryRun {
 		return nil
 	}
 	return e.write()

@@ -136,8 +136,8 @@ func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	return pair, false
 }
 
-// makeNode creates the node file of a new member, with the settings of an existing node file, and with the data or the
-// program of the member that as names, if any.
+// makeNode creates the node file of a new member, with the settings of an existing node file. If as is not empty, the new
+// file has the data or the program of the member as.
 func (e *fleetEdit) makeNode(m fleetfile.Member, as string) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
 	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}

@@ -304,7 +304,7 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == dpmech.Record
 	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and public")
 	f.When(cli.Count(o.Given["records"], o.Given["samples"], o.deal) > 1,
-		"-records, -samples and -deal (the default without -members) cannot be combined: each sets the numbers of samples")
+		"-records, -samples and -deal (the default without -members and -task) cannot be combined: each sets the numbers of samples")
 	switch {
 	case !each:
 	case o.deal:

@@ -41,7 +41,7 @@ type Exported struct {
 	// commands need.
 	Predicts bool  `json:"predicts"`
 	Alone    bool  `json:"alone"` // whether the model is the site's own
-	Queries  int64 `json:"-"`     // losses that were asked for; for this device only, as Losses, and not in the file
+	Queries  int64 `json:"-"`     // losses that were asked for. Queries and Losses are for this device only; the exported file has neither
 	monitor.Losses
 	// Verdict is the verdict in the state folder, if there is one.
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`

@@ -29,9 +29,9 @@ type runFlags struct {
 
 // read parses the command line and loads the files of the device. It returns the path of the node file.
 func (o *runFlags) read(c *cli.Cmdline) (d *device.Device, path string, err error) {
-	c.StringVar(&o.addr, "http", "",
+	c.Func("http", // may be empty
 		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none. The page "+
-			"stays after the end of the run until you interrupt")
+			"stays after the end of the run until you interrupt", func(text string) error { o.addr = text; return nil })
 	c.DurationVar(&o.linger, "linger", 0, "with -http: how long the page stays after the end of the run (default until you interrupt)")
 	c.BoolVar(&o.verbose, "v", false, "at the end, print everything known about the run")
 	c.BoolVar(&o.anyway, "anyway", false, "start even if the forecast says that the run gains next to nothing")

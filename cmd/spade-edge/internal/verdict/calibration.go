@@ -62,18 +62,22 @@ func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibr
 }
 
 // measure compares the answers of a model for the rows of held, without and with the recalibration.
-func (r *Recalibrated) measure(held *task.Model, model []float32) (err error) {
-	if r.Held = held.Len(); held.Data().Horizon != nil {
-		if r.Before, err = survivalOf(held, model, nil); err == nil {
-			r.After, err = survivalOf(held, model, r.Recalibration.Survival)
-		}
-		return err
-	}
+func (r *Recalibrated) measure(held *task.Model, model []float32) error {
+	r.Held = held.Len()
 	said, err := held.Answers(model)
 	if err != nil {
 		return err
 	}
 	d := held.Data()
+	if d.Horizon != nil {
+		risks, _ := held.Marks(model) // fails only if Answers does
+		r.Before = survivalOf(said, risks, d)
+		for i, curve := range said {
+			said[i] = r.Survival(curve)
+		}
+		r.After = survivalOf(said, risks, d)
+		return nil
+	}
 	r.Observed = make([]float64, len(r.Intercepts))
 	for i, k := range d.Y {
 		if d.Target != nil {
@@ -90,17 +94,8 @@ func (r *Recalibrated) measure(held *task.Model, model []float32) (err error) {
 	return nil
 }
 
-// survivalOf compares predicted survival, as corrected returns it, with the truth.
-func survivalOf(held *task.Model, model []float32, corrected func([]float64) []float64) (*Calibration, error) {
-	curves, err := held.Answers(model)
-	if err != nil {
-		return nil, err
-	}
-	risks, _ := held.Marks(model) // fails only if Answers does
-	for i := 0; i < len(curves) && corrected != nil; i++ {
-		curves[i] = corrected(curves[i])
-	}
-	d := held.Data()
+// survivalOf compares predicted survival with the truth.
+func survivalOf(curves [][]float64, risks []float64, d *task.Data) *Calibration {
 	m := survival.Judge(d.Horizon.Cuts(), d.Time, d.Y, risks, curves)
 	c, n := &Calibration{Horizons: m.Horizons}, 0.0
 	for _, h := range m.Horizons {
@@ -109,7 +104,7 @@ func survivalOf(held *task.Model, model []float32, corrected func([]float64) []f
 			c.Error += (h.Brier.Value - c.Error) / n
 		}
 	}
-	return c, nil
+	return c
 }
 
 // calibrationOf compares answers with the truth.

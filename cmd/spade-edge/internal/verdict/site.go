@@ -21,7 +21,7 @@ type Site struct {
 	Node  *fleetfile.Node
 	Fleet *fleetfile.File
 
-	kept [points]bool // whether Released has kept, or found, each of the earlier models
+	tried [points]bool // whether Released has handled each of the earlier models
 }
 
 const (
@@ -45,14 +45,14 @@ func (s *Site) pointOf(release int) int {
 	return -1
 }
 
-// Released keeps the shared model x after a release if the release is the first that it is given from one of four points of
-// the run on, and the state folder has no model of that point from before a restart.
+// Released keeps the shared model x if the release is the first at or after one of four points of the run, unless the state
+// folder already has a model of that point.
 func (s *Site) Released(release int, x []float32) error {
 	i := s.pointOf(release)
-	if i < 0 || s.kept[i] {
+	if i < 0 || s.tried[i] {
 		return nil
 	}
-	s.kept[i] = true // tried once: a full disk must not slow down each round
+	s.tried[i] = true // tried once: a full disk must not slow down each round
 	if _, err := s.load(earlierName(i)); err == nil {
 		return nil
 	}

@@ -136,10 +136,10 @@ func TestSite(t *testing.T) {
 	for release := 1; release <= 20; release++ {
 		switch release {
 		case 10: // killed after the release was stored, before it was kept
-			s.kept = [points]bool{}
+			s.tried = [points]bool{}
 			continue
 		case 16:
-			s.kept = [points]bool{}
+			s.tried = [points]bool{}
 		}
 		x := []float32{float32(release)}
 		if release > 18 {
