@@ -15,33 +15,20 @@ import (
 // release that could not be stored is drawn again later, so nobody may see the first draw. Here the certificate must
 // show the previous release.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:1], nil
+	f := only(1, privateRing())
 	open := tinytest.MemStore()
 	restart := func(fails int) (*sdk.Node, error) {
-		store, err := open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr, err := mem.New(f.Members...).Node("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(open())(t)
+		tr := must(mem.New(f.Members...).Node("a"))(t)
 		defer tr.Close()
 		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: oracle(0), Transport: tr, Store: failingFrom(store, fails, errFull)}
 		sign(&cfg)
-		n, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(sdk.New(cfg))(t)
 		return n, n.Run(context.Background())
 	}
 	shown := func(n *sdk.Node) (r signed.Statement) {
 		t.Helper()
-		c, err := n.Certificate()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(n.Certificate())(t)
 		b, err := hex.DecodeString(c.Head)
 		if err == nil && len(b) > 0 {
 			r, err = signed.Parse(b, signed.Release)

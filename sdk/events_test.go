@@ -21,8 +21,7 @@ import (
 // TestEvents runs three nodes, of which a goes on without c. The node a must report each event in the order in which it
 // happens, to each of two receivers, and its metrics must agree with its status.
 func TestEvents(t *testing.T) {
-	f := ring()
-	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
+	f := only(3, ring())
 	f.Method.Rounds, f.Method.Cooldown, f.Privacy = 2, 1, sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}
 	net, failed, blocked := mem.New(f.Members...), make(chan error, 1), make(chan error)
 	defer close(blocked)
@@ -30,10 +29,7 @@ func TestEvents(t *testing.T) {
 	say := func(format string, args ...any) { events = append(events, fmt.Sprintf(format, args...)) }
 	var text bytes.Buffer
 	node := func(name string) *sdk.Node {
-		tr, err := net.Node(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(net.Node(name))(t)
 		cfg := sdk.Config{Fleet: f, Name: name, Samples: 3, Transport: tr, Logger: slog.New(slog.DiscardHandler),
 			Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, _ int) (float64, error) { return float64(x[0]), nil })}
 		if name == "a" {
@@ -57,18 +53,13 @@ func TestEvents(t *testing.T) {
 		} else {
 			cfg.Without = []string{map[string]string{"b": "c", "c": "a"}[name]}
 		}
-		n, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(sdk.New(cfg))(t)
 		return n
 	}
 	a, b := node("a"), node("b")
 	ended := make(chan error)
 	go func() { ended <- b.Run(t.Context()) }()
-	if err := errors.Join(a.Run(t.Context()), <-ended); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, a.Run(t.Context()), <-ended)
 	<-failed
 	dim := fmt.Sprint(" with ", f.Dim)
 	want := []string{"dropped c: this node was told to go on without it", "begins 1", "released 1" + dim, "begins 2", "released 2" + dim,

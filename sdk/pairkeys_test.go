@@ -45,10 +45,7 @@ func filed(t *testing.T, dir string, f *sdk.Fleet) (files []state.PairKeys) {
 	f.PairKeys = nil
 	for _, name := range f.Members {
 		file := state.PairKeys(filepath.Join(dir, name+".pairs"))
-		keys, err := file.Add(name, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		keys := must(file.Add(name, 1))(t)
 		files, f.PairKeys = append(files, file), append(f.PairKeys, keys[0])
 	}
 	return files
@@ -63,10 +60,7 @@ func TestNodesShareSecretsWithoutAWord(t *testing.T) {
 		t.Run(fmt.Sprint(len(f.Members)), func(t *testing.T) {
 			dir := newLedgers(t, f)
 			files := filed(t, dir, f)
-			old, err := os.ReadFile(string(files[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			old := must(os.ReadFile(string(files[0])))(t)
 			trs := inMemory(t, f)
 			config := func(i int, f *sdk.Fleet) sdk.Config {
 				cfg := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
@@ -110,13 +104,11 @@ func TestNodesShareSecretsWithoutAWord(t *testing.T) {
 			if _, err := sdk.New(config(0, &again)); !errors.Is(err, pair.ErrUsed) {
 				t.Errorf("the same key in another run: %v", err)
 			}
-			if err := os.WriteFile(string(files[0]), old, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, os.WriteFile(string(files[0]), old, 0o600))
 			if err := os.RemoveAll(filepath.Join(dir, "a")); err != nil { // the state folder of another run is another one
 				t.Fatal(err)
 			}
-			_, _, err = kept(t, dir, config(0, &again))
+			_, _, err := kept(t, dir, config(0, &again))
 			if !errors.Is(err, certificate.ErrPairKey) || !strings.Contains(err.Error(), `run "test" used the one-time key`) {
 				t.Errorf("the same key from an old copy of the file: %v", err)
 			}
@@ -253,9 +245,7 @@ func TestRunNeedsItsPairKeys(t *testing.T) {
 		_, err := sdk.New(cfg)
 		return err
 	}
-	if err := config(func(*sdk.Fleet, *sdk.Config) {}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, config(func(*sdk.Fleet, *sdk.Config) {}))
 	for want, change := range map[string]func(f *sdk.Fleet, c *sdk.Config){
 		`Fleet.PairKeys is nil, want a one-time key of each member`:  func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys = nil },
 		`PairKeys is nil, want the private halves`:                   func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = nil },
@@ -266,9 +256,7 @@ func TestRunNeedsItsPairKeys(t *testing.T) {
 		`is not reduced`:                                             func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2][31] |= 0x80 },
 		`does not have this one-time key`:                            func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = new(memoryKeys) },
 		`was deleted, as after the last release with noise`: func(f *sdk.Fleet, _ *sdk.Config) {
-			if err := oneTime.Delete(f.PairKeys[0], f.Hash()); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, oneTime.Delete(f.PairKeys[0], f.Hash()))
 		},
 		`none, because pair_sigma is 0`: func(f *sdk.Fleet, _ *sdk.Config) {
 			f.Privacy.PairSigma, f.Privacy.EffectiveSigma, f.Privacy.Colluders = 0, 0, 0

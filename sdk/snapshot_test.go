@@ -38,10 +38,7 @@ func TestReadSnapshot(t *testing.T) {
 	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
-	store, err := state.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(state.Open(dir))(t)
 	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "slot-0 holds nothing yet") {
 		t.Errorf("nothing saved: %v", err)
@@ -49,10 +46,7 @@ func TestReadSnapshot(t *testing.T) {
 	if used, err := state.InUse(dir); !used || err != nil {
 		t.Errorf("an open store is in use: %v, %v", used, err)
 	}
-	tr, err := mem.New("a").Node("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(mem.New("a").Node("a"))(t)
 	stop, busy := make(chan struct{}), sync.WaitGroup{}
 	busy.Go(func() {
 		for last := 0; ; {
@@ -91,9 +85,7 @@ func TestReadSnapshot(t *testing.T) {
 	err = n.Run(t.Context())
 	close(stop)
 	busy.Wait()
-	if err := errors.Join(err, store.Close()); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err, store.Close())
 	if used, err := state.InUse(dir); used || err != nil {
 		t.Errorf("a closed store is in use: %v, %v", used, err)
 	}
@@ -113,13 +105,10 @@ func TestReadSnapshot(t *testing.T) {
 // TestNodeReservesItsState checks that before a node makes a release, it reserves enough disk space for its largest
 // state, so that saving a state never lengthens a file.
 func TestNodeReservesItsState(t *testing.T) {
-	f := ring()
-	f.Members, f.Edges, f.Dim = f.Members[:1], nil, 4000
+	f := only(1, ring())
+	f.Dim = 4000
 	dir := t.TempDir()
-	store, err := state.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(state.Open(dir))(t)
 	defer store.Close()
 	all := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) { c.Store = store })
 	size := func() (both int64) {
