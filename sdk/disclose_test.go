@@ -1,14 +1,12 @@
 package sdk_test
 
 import (
-	"context"
 	"encoding/hex"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/tinytest"
-	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
 // TestCertificateShowsNoDrawThatWasNotKept checks that a certificate shows only a release that is stored and marked. A
@@ -16,25 +14,16 @@ import (
 // show the previous release.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 	f := only(1, privateRing())
-	open := tinytest.MemStore()
+	open, trs := tinytest.MemStore(), inMemory(t, f)
 	restart := func(fails int) (*sdk.Node, error) {
-		store := must(open())(t)
-		tr := must(mem.New(f.Members...).Node("a"))(t)
-		defer tr.Close()
-		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: oracle(0), Transport: tr, Store: failingFrom(store, fails, errFull)}
-		sign(&cfg)
-		n := must(sdk.New(cfg))(t)
-		return n, n.Run(context.Background())
+		n := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.Store = failingFrom(must(open())(t), fails, errFull) })[0]
+		return n, n.Run(t.Context())
 	}
 	shown := func(n *sdk.Node) (r signed.Statement) {
 		t.Helper()
-		c := must(n.Certificate())(t)
-		b, err := hex.DecodeString(c.Head)
-		if err == nil && len(b) > 0 {
-			r, err = signed.Parse(b, signed.Release)
-		}
-		if err != nil {
-			t.Fatal(err)
+		b := must(hex.DecodeString(must(n.Certificate())(t).Head))(t)
+		if len(b) > 0 {
+			r = must(signed.Parse(b, signed.Release))(t)
 		}
 		return r
 	}

@@ -125,17 +125,10 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 						t.Fatalf("incarnation %d, node %d: %v", incarnation, i, errs[i])
 					}
 					if n.Status().Done {
-						cert, err := n.Certificate()
-						if err == nil {
-							err = cert.Verify()
-						}
-						if err != nil {
-							t.Fatal(err)
-						}
+						cert := certify(t, n)
 						hash := f.Hash()
 						if cert.Rounds != f.Method.Rounds || cert.Fleet != hex.EncodeToString(hash[:]) || cert.Member != f.Members[i] ||
-							!cert.Simulated ||
-							cert.Lifetime == nil || cert.Lifetime.Rho != cert.Rho || cert.Rho != n.Spend().Rho ||
+							!cert.Simulated || cert.Lifetime == nil || cert.Lifetime.Rho != cert.Rho || cert.Rho != n.Spend().Rho ||
 							cert.ConditionalOn[0] != "nothing at all" {
 							t.Errorf("certificate %+v", cert)
 						}

@@ -216,6 +216,7 @@ func TestConfigFaults(t *testing.T) {
 		},
 		"Patience is -1h0m0s, want 0 (wait indefinitely) or at least 2m0s": func(c *sdk.Config) { c.Patience = -time.Hour },
 		"Patience is 1m0s, want 0 (wait indefinitely) or at least 2m0s":    func(c *sdk.Config) { c.Patience = time.Minute },
+		"Secret is set, but the fleet's members share no noise":            func(c *sdk.Config) { c.Secret = simulatedSecret(sharedRing(), 0) },
 		"want at least 4000": func(c *sdk.Config) { f := ring(); f.Dim = 10_000_000; c.Fleet = f },
 	} {
 		c := good
