@@ -45,12 +45,9 @@ func (c cutter) Read(p []byte) (int, error) {
 // handshakes, between frames and inside frames. A frame may be lost or arrive twice, but no frame may arrive three
 // times, out of order or modified.
 func TestCutsAnywhere(t *testing.T) {
-	cuts := int64(300)
-	switch {
-	case testing.Short():
-		cuts = 30
-	case !long:
-		cuts = 100
+	cuts := int64(50)
+	if long {
+		cuts = 300
 	}
 	b := start(t, "b", quick, peerOf("a"))
 	var done atomic.Int64

@@ -24,8 +24,15 @@ import (
 func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	t.Helper()
 	return forward(t, func(in net.Conn) (near, far net.Conn, err error) {
-		time.Sleep(3 * delay) // three one-way delays of the TCP handshake; its last packet arrives with the first byte
-		far, err = net.Dial("tcp", to.listener.Addr().String())
+		time.Sleep(2 * delay) // two one-way delays of the TCP handshake; its last packet arrives with the first bytes
+		first := make([]byte, 4<<10)
+		n, err := late{in, delay}.Read(first)
+		if err != nil {
+			return nil, nil, err
+		}
+		if far, err = net.Dial("tcp", to.listener.Addr().String()); err == nil {
+			_, err = far.Write(first[:n])
+		}
 		return late{in, delay}, late{far, delay}, err
 	})
 }

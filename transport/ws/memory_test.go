@@ -22,7 +22,7 @@ func memory() int64 {
 // Transport states, both before and after a large frame.
 func TestMemoryOfIdleEdges(t *testing.T) {
 	const (
-		nodes = 10
+		nodes = 7
 		ends  = nodes * (nodes - 1)
 	)
 	ctx := patient(t)

@@ -36,7 +36,7 @@ func TestBigFrame(t *testing.T) {
 }
 
 func TestFramesStayInOrder(t *testing.T) {
-	const each = 500
+	const each = 150
 	names := []string{"a", "b", "c"}
 	nodes := make(map[string]node)
 	for _, name := range names {
