@@ -27,7 +27,7 @@ var (
 	pairFile  = suite{"./sdk/state", "PairKeys"}
 	flows     = suite{"./sdk/admm", "Flows|Crashes"}
 	network   = suite{"./sdk/graph", "StabilityLimit|Spectrum"}
-	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|Left$"}
+	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|FilterRounds|Left$"}
 	stated    = suite{"./dpmech/certificate", "SharedNoise|TwoAdversaries"}
 	sums      = suite{"./sdk/admm", "SharedNoise|SharesNothing|Absent"}
 	keys      = suite{"./sdk/pair", "Key"}
