@@ -10,7 +10,7 @@ var (
 	method = suite{"./sdk/admm",
 		"Reference|DecayRate|SingleClient|Momentum|BothEnds"}
 	crashes   = suite{"./sdk/admm", "Crashes|Restore|Scenes|LateRepeat"}
-	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
+	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}
 	proofs    = suite{"./dpmech/certificate", "Certificate|SignedBytes"}
 	layman    = suite{"./dpmech/explain", "Guess|Bars"}
