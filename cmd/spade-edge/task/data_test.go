@@ -58,32 +58,3 @@ func TestData(t *testing.T) {
 		t.Error("WithBias changed its source")
 	}
 }
-
-func TestMalformedData(t *testing.T) {
-	for name, d := range map[string]*Data{
-		"nil":        nil,
-		"empty":      {Dim: 1, Classes: 2},
-		"no columns": {Y: []int{0, 1}, Classes: 2},
-		"short":      {X: make([]float32, 3), Y: []int{0, 1}, Dim: 2, Classes: 2},
-		"long":       {X: make([]float32, 5), Y: []int{0, 1}, Dim: 2, Classes: 2},
-		"one class":  {X: make([]float32, 2), Y: []int{0, 0}, Dim: 1, Classes: 1},
-		"label":      {X: make([]float32, 2), Y: []int{0, 2}, Dim: 1, Classes: 2},
-		"negative":   {X: make([]float32, 2), Y: []int{0, -1}, Dim: 1, Classes: 2},
-	} {
-		if d.check() == nil {
-			t.Errorf("%s: no error", name)
-		}
-		if _, err := FitStandardizer(d); err == nil {
-			t.Errorf("%s: FitStandardizer took it", name)
-		}
-		if _, err := FitPCA(d, 1); err == nil {
-			t.Errorf("%s: FitPCA took it", name)
-		}
-		if _, err := NewSoftmax(d).Loss(t.Context(), make([]float32, 1), 0); err == nil {
-			t.Errorf("%s: Softmax took it", name)
-		}
-		if a := NewSoftmax(d).Accuracy(nil); !math.IsNaN(a) {
-			t.Errorf("%s: accuracy %v", name, a)
-		}
-	}
-}

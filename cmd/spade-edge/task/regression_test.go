@@ -1,7 +1,6 @@
 package task
 
 import (
-	"context"
 	"math"
 	"path/filepath"
 	"slices"
@@ -22,87 +21,6 @@ func targets(n, dim int, seed uint64) *Data {
 		d.Y[i] = d.Range.side(d.Target[i])
 	}
 	return d
-}
-
-func targetModels(d *Data) []*Model {
-	return []*Model{ModelSpec{Name: LinearModel}.New(d), ModelSpec{PerceptronModel, 1}.New(d), ModelSpec{PerceptronModel, 7}.New(d)}
-}
-
-// TestTargetOfTwoValues checks that, if a target takes only the two ends of its range, the loss of the linear model
-// equals the loss of a model for two classes.
-func TestTargetOfTwoValues(t *testing.T) {
-	d := random(40, 5, 2, 1)
-	two := *d
-	two.Range = &Range{Low: -3, High: 5}
-	for _, y := range d.Y {
-		two.Target = append(two.Target, float64(8*y-3))
-	}
-	x := parameters(5, 0.5, 2)
-	for i := range d.Y {
-		a, _ := NewSoftmax(d).Loss(t.Context(), x, i)
-		b, err := ModelSpec{Name: LinearModel}.New(&two).Loss(t.Context(), x, i)
-		if math.Abs(a-b) > 1e-12 || err != nil {
-			t.Errorf("sample %d: %v as a class, %v as a target, %v", i, a, b, err)
-		}
-	}
-}
-
-// TestTargetGolden pins the losses and errors on generated data, which must have the same bits on every processor and
-// in every version.
-func TestTargetGolden(t *testing.T) {
-	d := targets(200, 33, 11)
-	for i, want := range []uint64{0x43250e26b3fddea2, 0x7a1c242832de518f, 0x22cbda12fc77edd3} {
-		m := targetModels(d)[i]
-		var losses []float64
-		for k := range 20 {
-			x := parameters(m.Dim(), math.Pow(10, float64(k%5-3)), uint64(k))
-			for s := range d.Y {
-				loss, err := m.Loss(t.Context(), x, s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				losses = append(losses, loss)
-			}
-			scores, err := m.Judge(x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e := scores.Numbers
-			losses = append(losses, e.RMSE.Value, e.MAE.Value, m.MeanLoss(x))
-		}
-		if got := digest(losses...); got != want {
-			t.Errorf("%v: digest %#x, want %#x as on every processor", m.spec, got, want)
-		}
-	}
-}
-
-func TestTargetFaults(t *testing.T) {
-	d, nan := targets(9, 2, 1), math.NaN()
-	classes := random(9, 2, 2, 1)
-	for want, m := range map[string]*Model{
-		"model is softmax":                    ModelSpec{Name: SoftmaxModel}.New(d),
-		"model is linear":                     ModelSpec{Name: LinearModel}.New(classes),
-		"model linear has 3 hidden units":     ModelSpec{LinearModel, 3}.New(d),
-		"data set has 9 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = nil })),
-		"data set has 8 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
-		"data set has 0 targets":              ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),
-		"a valid Range":                       ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{1, 1} })),
-		"9 targets, want 9 (one finite numbe": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
-		"one finite number for each sample":   ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = append(slices.Clone(d.Target[1:]), nan) })),
-	} {
-		if _, err := m.Loss(context.Background(), make([]float32, 2), 0); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %s", err, want)
-		}
-		if _, err := m.Judge(make([]float32, 2)); err == nil {
-			t.Errorf("scores of a model that has none: %s", want)
-		}
-	}
-}
-
-func with(d *Data, change func(*Data)) *Data {
-	c := *d
-	change(&c)
-	return &c
 }
 
 func TestRangeOf(t *testing.T) {
