@@ -1,8 +1,8 @@
 package task
 
 import (
+	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,15 +47,18 @@ func TestRangeOf(t *testing.T) {
 // TestTargetRecipe checks that Load reads, scales and splits data with a target, and that the recipe produces the same
 // results, even for a member's file with further columns and another decimal mark.
 func TestTargetRecipe(t *testing.T) {
-	source := func(name string) string {
-		return "csv:" + filepath.Join(realData(t, "heart-four-hospitals"), name+".csv")
+	here, there := "age,rate,sex,num\n", "note;rate;sex;age\n"
+	for i := range 60 {
+		sex := []string{"0", "1", ""}[min(i%2+2*(i%15/14), 2)]
+		here += fmt.Sprintf("%d,%d,%s,%d\n", 40+i%23, 90+i*37%91, sex, i%5)
+		there += fmt.Sprintf("x;%d,5;%s;%d,0\n", 90+i*37%91, sex, 40+i%23)
 	}
-	s := Spec{Source: source("cleveland"), Target: "thalach", Missing: fillMedian, Drop: []string{"num"}, Seed: 2}
+	s := Spec{Source: ownFile(t, here), Target: "rate", Missing: fillMedian, Drop: []string{"num"}, Seed: 2}
 	set, err := Load(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Fit(s, ModelSpec{PerceptronModel, 2}, "Cleveland")
+	r, err := Fit(s, ModelSpec{PerceptronModel, 2}, "here")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,26 +73,26 @@ func TestTargetRecipe(t *testing.T) {
 			t.Errorf("part %d differs", k)
 		}
 		for i, y := range d.Target {
-			if high := 2*float64(y) >= d.Range.Low+d.Range.High; high != (d.Y[i] == 1) || y < 60 || y > 220 {
-				t.Errorf("a heart rate of %v is on side %d of %v", y, d.Y[i], *d.Range)
+			if high := 2*y >= d.Range.Low+d.Range.High; high != (d.Y[i] == 1) || y < 90 || y > 180 {
+				t.Errorf("a rate of %v is on side %d of %v", y, d.Y[i], *d.Range)
 			}
 		}
 	}
-	if r.Dim() != 2*13+3 || r.Classes != nil || again.Train.Dim != 13 || set.Train.Len()+set.Test.Len() != 303 {
+	if r.Dim() != 2*3+3 || r.Classes != nil || again.Train.Dim != 3 || set.Train.Len()+set.Test.Len() != 60 {
 		t.Errorf("%d parameters, classes %q, %d rows", r.Dim(), r.Classes, set.Train.Len()+set.Test.Len())
 	}
-	// At another hospital, a patient whose heart rate is missing is dropped.
-	if other, err := r.Apply(Spec{Source: source("va"), Seed: 2}); err != nil || other.Train.Len()+other.Test.Len() != 147 {
-		t.Errorf("va: %+v, %v", other, err)
+	// Elsewhere, a row whose target is missing is dropped.
+	other, err := r.Apply(Spec{Source: ownFile(t, strings.Replace(there, ";90,5;", ";;", 1)), Seed: 2})
+	if err != nil || other.Train.Len()+other.Test.Len() != 59 || other.Train.Target[0] != math.Floor(other.Train.Target[0])+0.5 {
+		t.Errorf("there: %+v, %v", other, err)
 	}
 	for want, s := range map[string]Spec{
-		`target "thalach" and label "num", want only one`: {Source: s.Source, Target: "thalach", Label: "num"},
-		`labels ["a" "b"], want none: target`:             {Source: s.Source, Target: "thalach", Labels: []string{"a", "b"}},
-		`target "age": only for`:                          {Source: "synthetic:clinical", Target: "age"},
-		`target "rate": `:                                 {Source: s.Source, Target: "rate"},
-		`label "thalach" has 91 values that are numbers`:  {Source: s.Source, Label: "thalach", Missing: fillMean},
-		`column "chol": empty label`: {Source: source("va"), Target: "chol", Drop: []string{"ca", "thal", "slope", "trestbps",
-			"fbs", "thalach", "exang", "oldpeak"}},
+		`target "rate" and label "num", want only one`: {Source: s.Source, Target: "rate", Label: "num"},
+		`labels ["a" "b"], want none: target`:          {Source: s.Source, Target: "rate", Labels: []string{"a", "b"}},
+		`target "age": only for`:                       {Source: "synthetic:clinical", Target: "age"},
+		`target "size": `:                              {Source: s.Source, Target: "size"},
+		`label "rate" has 60 values that are numbers`:  {Source: s.Source, Label: "rate", Missing: fillMean},
+		`column "sex": empty label`:                    {Source: s.Source, Target: "sex"},
 	} {
 		if _, err := Load(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %s", err, want)
