@@ -171,7 +171,7 @@ func TestPathologicalShards(t *testing.T) {
 // TestDirichletMoments checks that the draws have the mean and variance of a symmetric Dirichlet distribution: 1/n and
 // (n-1)/(n²(nA+1)).
 func TestDirichletMoments(t *testing.T) {
-	const n, draws = 4, 20000
+	const n, draws = 4, 5000
 	for _, alpha := range []float64{0.001, 0.3, 1, 20} {
 		mean, square := 0.0, 0.0
 		for i := range draws {
