@@ -10,7 +10,7 @@ import (
 )
 
 // This example runs a private fleet of one member and prints the privacy cost of its releases. Larger networks differ
-// only in Members and Edges; examples/quickstart has two members.
+// only in Members and Edges.
 func ExampleNode() {
 	const delta = 1e-5
 	sigma, err := dpmech.SigmaFor(0.1, 20, 8, delta, dpmech.GDP)

@@ -258,7 +258,7 @@ func (o *outsider) follow(files []string, version string) error {
 	if err := os.WriteFile(filepath.Join(work, "main.go"), quick, 0o600); err != nil {
 		return err
 	}
-	if text, err := o.do(work, "go", "run", "."); err != nil || strings.Count(text, "error: <nil>") != 2 {
+	if text, err := o.do(work, "go", "run", "."); err != nil || !strings.Contains(text, "a pump fails if [") {
 		return fmt.Errorf("the quickstart prints %q: %w", text, err)
 	}
 	for _, p := range programs {
