@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -193,8 +192,8 @@ func (r *round) others(dim int) (numbers []float32) {
 // drowns in the rounding to the grid. If the planted oracle hides all changes, the test must find it.
 func TestReplacedUnitMovesNoOtherRow(t *testing.T) {
 	t.Parallel()
-	histories := 60
-	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {
+	histories := 32 // two of each kind
+	if long && !testing.Short() {
 		histories = 500
 	}
 	for _, fault := range []bool{false, true} {

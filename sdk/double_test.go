@@ -158,7 +158,7 @@ func runOfTwo(t *testing.T, dir, name string, change func(i int, c *sdk.Config))
 func configsOfTwo(t *testing.T, dir, name string) (cfgs []sdk.Config) {
 	t.Helper()
 	f := privateRing()
-	f.Run = name
+	f.Run, f.Method.Rounds, f.Method.Cooldown = name, 3, 1
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
 	trs := inMemory(t, f)
 	for i, member := range f.Members {

@@ -119,7 +119,7 @@ func scopeOf(w *tinytest.World, member string) signed.Scope {
 
 func sharedPair() *sdk.Fleet {
 	f := sharedRing()
-	f.Members, f.Edges, f.Privacy.Colluders = f.Members[:2], f.Edges[:1], 0
+	f.Members, f.Edges, f.Privacy.Colluders = f.Members[:2], f.Edges[:1], 0 // with a colluder no noise would be shared
 	return f
 }
 

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -194,18 +192,11 @@ func (z *fuzzer) chatter(ctx context.Context, tr transport.Transport) {
 // the members use pairwise noise. If only SPADE_EXCHANGE_SEED is set, the test simulates the run with this seed.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
-	count, first := 6, 0
-	for name, to := range map[string]*int{"SPADE_EXCHANGES": &count, "SPADE_EXCHANGE_SEED": &first} {
-		if s := os.Getenv(name); s != "" {
-			n, err := strconv.Atoi(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if *to = n; to == &first {
-				count = 1
-			}
-		}
+	count, first := 6, wanted(t, "SPADE_EXCHANGE_SEED", -1)
+	if first >= 0 {
+		count = 1
 	}
+	count, first = wanted(t, "SPADE_EXCHANGES", count), max(first, 0)
 	works, lost := 0, 0
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
 		synctest.Test(t, func(t *testing.T) {

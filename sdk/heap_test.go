@@ -29,7 +29,7 @@ func heldAfter(t *testing.T, rounds int) int64 {
 	t.Helper()
 	before := heapInUse()
 	f := &sdk.Fleet{
-		Run: "heap", Dim: 1000, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
+		Run: "heap", Dim: 100, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
 		Method:  sdk.Method{Rounds: 2000, Tau: 1, Batch: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.05}, Mu: []float64{0.2}},
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5},
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,11 +22,12 @@ func (*lonely) Loss(context.Context, []float32, int) (float64, error) { return 1
 
 // TestFailuresAreTold checks that the owner of a private node whose oracle always fails learns why: by one warning, in
 // the status, and in the state, also after a restart. A node whose oracle fails now and then logs no warning. The state
-// has the same size in all cases.
+// has the same size in all cases, and the node's model is that of the state: the last release, shrunk.
 func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
 	f := privateRing()
 	f.Members, f.Edges, f.Method.Tau = f.Members[:2], f.Edges[:1], 20
+	f.Method.Rounds, f.Method.Shrink = 3, 0.5
 	sizes := map[int]bool{}
 	for name, c := range map[string]struct {
 		fails    func(query int) bool
@@ -73,6 +75,9 @@ func TestFailuresAreTold(t *testing.T) {
 		if err != nil || kept.Failed != st.FailedQueries || kept.Queries != st.Queries || kept.Failure != st.LastFailure {
 			t.Errorf("%s: the state has %d of %d, %q, %v", name, kept.Failed, kept.Queries, kept.Failure, err)
 		}
+		if got, want := f.Model(kept.Model, kept.Round), all[1].Model(); !slices.Equal(got, want) || slices.Equal(got, kept.Model) {
+			t.Errorf("%s: the model of the state is %v, want %v", name, got, want)
+		}
 		saved, err := store.Load()
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +106,7 @@ func TestFlat(t *testing.T) {
 		"x, but only of a sample": {func(x []float32, sample int) float64 { return map[bool]float64{true: float64(x[0])}[sample == 3] }, ""},
 	} {
 		for _, f := range []*sdk.Fleet{ring(), privateRing()} {
-			f.Members, f.Edges, f.Method.Tau = f.Members[:2], f.Edges[:1], 20
+			f.Members, f.Edges, f.Method.Rounds, f.Method.Tau = f.Members[:2], f.Edges[:1], 3, 20
 			log := new(bytes.Buffer)
 			all := nodes(t, f, inMemory(t, f), func(i int, cfg *sdk.Config) {
 				if i == 1 {

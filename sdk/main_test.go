@@ -13,6 +13,19 @@ import (
 // long is true if SPADE_LONG is set, as in the full check, .ci/run. The tests then run all their cases.
 var long = os.Getenv("SPADE_LONG") != ""
 
+// wanted returns the number in an environment variable, or the usual one if it is not set.
+func wanted(t *testing.T, variable string, usual int) int {
+	t.Helper()
+	if s := os.Getenv(variable); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return usual
+}
+
 // TestMain allows more parallel tests than there are processors, because most tests wait for a disk or a lost message.
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -246,29 +246,3 @@ func tracking() *sdk.Fleet {
 	f.Method.Estimator = zoest.Tracking
 	return f
 }
-
-// TestRunIsExclusive checks that a second concurrent Run fails, because it would act as a second client with the same
-// name.
-func TestRunIsExclusive(t *testing.T) {
-	f := ring()
-	ctx, cancel := context.WithCancel(t.Context())
-	inside := make(chan struct{})
-	var once sync.Once
-	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-		c.Oracle = sdk.OracleFunc(func(ctx context.Context, _ []float32, _ int) (float64, error) {
-			once.Do(func() { close(inside) })
-			<-ctx.Done()
-			return math.NaN(), ctx.Err()
-		})
-	})
-	done := make(chan error)
-	go func() { done <- all[0].Run(ctx) }()
-	<-inside
-	if err := all[0].Run(t.Context()); err == nil || !strings.Contains(err.Error(), "already") {
-		t.Errorf("second Run: %v", err)
-	}
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("first Run: %v", err)
-	}
-}

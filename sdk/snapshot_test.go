@@ -31,7 +31,7 @@ func TestReadSnapshot(t *testing.T) {
 	t.Parallel()
 	f := &sdk.Fleet{
 		Run: "alone", Dim: 2000, Members: []string{"a"},
-		Method:  sdk.Method{Rounds: 40, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.01}, Mu: []float64{0.1}},
+		Method:  sdk.Method{Rounds: 12, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.01}, Mu: []float64{0.1}},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	dir := filepath.Join(t.TempDir(), "state")
