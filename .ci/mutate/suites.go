@@ -48,7 +48,7 @@ var (
 	choices   = suite{"./sdk/plan", "Suggest"}
 	waits     = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places    = suite{"./transport", "ParseAddress"}
-	members   = suite{"./transport/ws", "ConfigOf|NoAddress"}
+	members   = suite{"./transport/ws", "ConfigOf|Probe$"}
 	sends     = suite{"./transport/ws", "SendNow"}
 	adapters  = suite{"./examples/adapter", "Expand|Open|Validate|Parse|Oracle|Task"}
 	programs  = suite{"./sdk/fleetfile", "ProgramTask"}

@@ -116,7 +116,7 @@ func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 func TestCrossing(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	crossed := 0
-	for i := range many(t, "SPADE_CROSSINGS", 150) {
+	for i := range many(t, "SPADE_CROSSINGS", 60) {
 		at := places(t)
 		var ends [2]*Transport
 		var errs [2]error
@@ -204,7 +204,7 @@ func TestRestartIsMet(t *testing.T) {
 	open(0)
 	open(1)
 	defer func() { ends[0].Close(); ends[1].Close() }()
-	for i := range 20 {
+	for i := range 10 {
 		var both sync.WaitGroup
 		for j := range ends {
 			both.Go(func() {
