@@ -115,7 +115,7 @@ func ended(p *process) (string, string) {
 // told waits until a line of the log contains all of the words. The node must continue to run.
 func told(t *testing.T, p *process, words ...string) (string, string) {
 	t.Helper()
-	p.log.await(t, words...)
+	p.await(t, words...)
 	return "-", p.log.String()
 }
 
@@ -150,7 +150,7 @@ var troubles = map[string]struct {
 		notice.Sign(key, scope)
 		a := tr.hearing(t, encoded(t, 6, admm.Message{Kind: admm.Conflict, Round: 1,
 			Signed: admm.Signed{Proof: notice.Append(nil), Other: []byte("x\x1b[2J")}}))
-		a.log.await(t, "the edge is in quarantine", "neighbor=b", "continues without this node")
+		a.await(t, "the edge is in quarantine", "neighbor=b", "continues without this node")
 		tr.tells(t, "a", "IN QUARANTINE from release 2 on")
 		return "-", a.log.String()
 	}},
@@ -162,7 +162,7 @@ var troubles = map[string]struct {
 			frames = append(frames, encoded(t, 6, admm.Message{Kind: admm.Probe, Round: 1, Incarnation: uint64(i), Signed: admm.Signed{Own: own}}))
 		}
 		a := tr.hearing(t, frames...)
-		a.log.await(t, "evidence of equivocation", "member=b", "round=1")
+		a.await(t, "evidence of equivocation", "member=b", "round=1")
 		tr.tells(t, "a", `evidence       "b" has signed two different releases of round 1`)
 		return "-", a.log.String()
 	}},
