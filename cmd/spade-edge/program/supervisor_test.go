@@ -47,11 +47,11 @@ func (n *roundNoise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// newClinics returns a private trial of eight members on a ring. Each member has its own mix of patients.
-func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)) *trial {
+// newClinics returns a private trial of five members on a ring. Each member has its own mix of patients.
+func newClinics(t *testing.T, change ...func(f *sdk.Fleet)) *trial {
 	t.Helper()
-	tr := newTrial(t, "ab bc cd de ef fg gh ha", func(f *sdk.Fleet) {
-		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = rounds, cooldown, []float64{1}
+	tr := newTrial(t, "ab bc cd de ea", func(f *sdk.Fleet) {
+		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 10, 4, []float64{1}
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.5, Delta: 1e-5}
 		for _, c := range change {
 			c(f)
@@ -72,7 +72,7 @@ const livesFile = "lives.csv"
 // lives returns a table of generated patients, of whom a half has the event.
 func lives() string {
 	text, r := "age,stage,days,died\n", rng.New(7, rng.Address{Purpose: rng.Fault})
-	for i := range 400 {
+	for i := range 250 {
 		text += fmt.Sprintf("%d,%d,%d,%d\n", 40+r.IntN(50), 1+r.IntN(4), 1+r.IntN(3000), i%2)
 	}
 	return text
@@ -81,8 +81,7 @@ func lives() string {
 // surviving returns a change after which a trial learns survival and protects each patient.
 func surviving(t *testing.T) func(f *sdk.Fleet) {
 	dir := t.TempDir()
-	writeFile(t, dir, livesFile, lives())
-	recipe, err := task.Fit(task.Spec{Source: "csv:" + filepath.Join(dir, livesFile), Survival: "days,died", Whole: true},
+	recipe, err := task.Fit(task.Spec{Source: "csv:" + writeFile(t, dir, livesFile, lives()), Survival: "days,died", Whole: true},
 		task.ModelSpec{Name: task.HazardsModel}, "generated patients")
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +93,7 @@ func surviving(t *testing.T) func(f *sdk.Fleet) {
 	return func(f *sdk.Fleet) {
 		m, p := &f.Method, &f.Privacy
 		f.Task, f.Dim, f.X0 = text, recipe.Dim(), recipe.Start(5)
-		m.Rounds, m.Estimator, m.Directions, m.Batch, m.Tau = 20, zoest.Tracking, zoest.Walsh, 0, 16
+		m.Estimator, m.Directions, m.Batch, m.Tau = zoest.Tracking, zoest.Walsh, 0, 16
 		m.Eta, m.Mu = []float64{40}, []float64{0.2}
 		p.Unit, p.Clip, p.Sigma = dpmech.Record, 0.04, 0.1
 		f.Records = slices.Repeat([]int{40}, len(f.Members))
