@@ -21,7 +21,7 @@ import (
 // bit-identical to those of an undisturbed run; otherwise each release must be in a node's log exactly once. No private
 // half of a one-time key may remain on disk.
 //
-// The parameter want is the total number of kills if SPADE_LONG is set; otherwise it is eight. SPADE_KILLS overrides both.
+// The parameter want is the total number of kills if SPADE_LONG is set; otherwise it is six. SPADE_KILLS overrides both.
 func killed(t *testing.T, want int, pause time.Duration, env []string, change ...func(f *sdk.Fleet)) {
 	t.Helper()
 	t.Parallel()
@@ -29,7 +29,7 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, change ..
 		t.Skip("a process that is killed keeps its port and its lock for a while")
 	}
 	if !long {
-		want = 8
+		want = 6
 	}
 	if s := os.Getenv("SPADE_KILLS"); s != "" {
 		var err error
@@ -40,14 +40,15 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, change ..
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
 	var kills, first, last, runs int
 	for ; kills < want && !t.Failed(); runs++ {
-		w := newSupervisor(t, newClinics(t, change...), env...)
-		w.run(t, &chance, min(100, want-kills), pause)
+		tr := newClinics(t, change...)
+		var undisturbed [][]logged
 		if env != nil {
-			w.checkModels(t)
-		} else {
-			w.checkReleases(t, nil)
+			undisturbed = tr.quiet(t)
 		}
-		if w.secrets != nil {
+		w := newSupervisor(t, tr, env...)
+		w.run(t, &chance, min(100, want-kills), pause)
+		w.checkReleases(t, undisturbed)
+		if tr.file.PairKeys != nil {
 			text, err := os.ReadFile(w.path(fleetfile.PairKeysName))
 			if err != nil || strings.Contains(string(text), "private") || strings.Count(string(text), `"fleet":`) != len(w.file.Members) {
 				t.Errorf("private halves are left: %s, %v", text, err)
@@ -67,10 +68,10 @@ var seeded = []string{seededNoise + "=1"}
 // last round.
 func TestKilledNodes(t *testing.T) { killed(t, 200, 100*time.Millisecond, seeded) }
 
-// TestKilledNodesSharedNoise kills processes of a fleet that learns survival, protects each patient, and has pairwise
-// noise from one-time keys, which all processes have in one file.
+// TestKilledNodesSharedNoise kills processes of a fleet that protects each patient and has pairwise noise from one-time
+// keys, which all processes have in one file.
 func TestKilledNodesSharedNoise(t *testing.T) {
-	killed(t, 100, 400*time.Millisecond, seeded, surviving(t), sharing)
+	killed(t, 100, 200*time.Millisecond, seeded, records, sharing)
 }
 
 // TestKilledNodesReleaseOnce uses random noise from the system, with which a repeated release would differ from the
