@@ -144,12 +144,6 @@ func runOfTwo(t *testing.T, dir, name string) (all []*sdk.Node, errs []error) {
 func copyFiles(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(from, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, name), data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(filepath.Join(to, name), must(os.ReadFile(filepath.Join(from, name)))(t), 0o600))
 	}
 }

@@ -32,8 +32,7 @@ func partnered(t *testing.T, members, partners, colluders int) *sdk.Fleet {
 // effective sets the effective sigma of a fleet and returns the fleet's graph of pairwise noise.
 func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	t.Helper()
-	n := len(f.Members)
-	noise := must(must(topology.Parse("ring", n, 1))(t).Partners(f.Privacy.Partners, f.Method.Seed))(t)
+	noise := must(must(topology.Parse("ring", len(f.Members), 1))(t).Partners(f.Privacy.Partners, f.Method.Seed))(t)
 	f.Privacy.EffectiveSigma = must(plan.Effective(f.Privacy, noise))(t)
 	return noise
 }
