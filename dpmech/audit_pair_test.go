@@ -269,7 +269,7 @@ func TestAuditOfSharedNoise(t *testing.T) {
 		forgets int
 	}{
 		{"ring of 6", 6, 1, ringOf(6), 2, 2_000},
-		{"er of 12", 12, 2, complete(12, func(i, j int) bool { return (i*i+3*i*j+j*j)%7 < 3 || j == i-1 }), 1, 4_000},
+		{"er of 12", 12, 2, complete(12, func(i, j int) bool { return (i*i+3*i*j+j*j)%7 < 3 || j == i-1 }), 1, 3_000},
 		{"complete graph of 8", 8, 1, complete(8, func(i, j int) bool { return true }), 0.5, 10_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
