@@ -133,6 +133,7 @@ func TestCertificateFaults(t *testing.T) {
 		"units":                 {func(c *Certificate) { c.Units = -1 }, "units: is -1"},
 		"began":                 {func(c *Certificate) { c.Began = "" }, "began is \"\", want a time"},
 		"ended":                 {func(c *Certificate) { c.Ended = "2025-01-02T10:05:00Z" }, "ended: is 2025-01-02T10:05:00Z, want a time after"},
+		"time zone":             {func(c *Certificate) { c.Ended = "2026-01-02T11:05:00+02:00" }, "want UTC"},
 		"key":                   {func(c *Certificate) { c.Key = "12345 67890 12345 67890 12345 67890" }, "key: is "},
 		"key of 5 groups":       {signed("12345 67890 12345 67890 12345"), "key: is "},
 		"key with a letter":     {signed("12345 67890 12345 67890 12345 6789a"), "key: is "},

@@ -91,6 +91,7 @@ func TestMessyFiles(t *testing.T) {
 		"codes":                       {"a,ward,y\n1,07,no\n2,7,yes\n3,007,yes\n", Spec{OneHot: []string{"ward"}}, "1 0 1 0 no, 2 0 0 1 yes, 3 1 0 0 yes"},
 		"no width":                    {"a\u200b,y\n1,n\u200bo\n\ufeff2,yes\n3,no\u00ad\n", Spec{}, "1 no, 2 yes, 3 no"},
 		"accents in two ways":         {"gr\u00f6\u00dfe,a,y\n7,1,J\u00e4\n7,2,no\n7,3,ja\u0308\n", Spec{Drop: []string{"gro\u0308\u00dfe"}}, "1 J\u00e4, 2 no, 3 J\u00e4"},
+		"accents of the time":         {"gr\u00f6\u00dfe,a,y\n7,1,no\n8,2,yes\n", Spec{Survival: "gro\u0308\u00dfe,y"}, "1 no, 2 yes"},
 		"underscores":                 {"a,y\n1_0,no\n", Spec{}, `column "a": "1_0" is not a finite number`},
 		"hexadecimal":                 {"a,y\n0x1p3,no\n", Spec{}, `column "a": "0x1p3" is not a finite number`},
 		"beyond float32":              {"a,y\n4e38,no\n", Spec{}, `column "a": "4e38" is too large, at most 3.4e38`},
@@ -193,7 +194,8 @@ func rows(content string, s Spec) (string, error) {
 	if err != nil {
 		names = t.labels[:1]
 	}
-	d, out := t.data(&Recipe{Classes: names}), []string(nil)
+	h, _ := s.horizon()
+	d, out := t.data(&Recipe{Classes: names, Survival: h}), []string(nil)
 	for i, y := range d.Y {
 		var cells []string
 		for _, x := range d.Row(i) {
