@@ -162,8 +162,11 @@ func TestLimiterUnderFlood(t *testing.T) {
 		{name: "a malicious neighbor", from: "127.0.0.1", rate: 500, call: handshake("c", ask, tokens), token: true},
 		{name: "a stranger with a neighbor's token", from: "127.0.0.1", rate: 500, call: handshake("stranger", ask, tokens), token: true, long: true},
 	} {
-		if c.long && !long && limit == patience {
-			continue
+		if !long && limit == patience {
+			if c.long {
+				continue
+			}
+			c.rate /= 2 // an overloaded machine cannot answer more
 		}
 		t.Run(c.name, func(t *testing.T) {
 			if probe, err := net.Listen("tcp", c.from+":0"); err != nil {
