@@ -90,6 +90,9 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		fault = DiskFull(file.State, 1<<20, free)
 	}
 	st, cfg := monitor.NewStatus(f, file.Name, &now), sdk.Config{Fleet: fleet, Name: file.Name}
+	for _, q := range dir.Journal.Quarantine {
+		st.Neighbors = append(st.Neighbors, monitor.Neighbor{Name: q.Neighbor, Quarantine: &monitor.Quarantine{Release: q.Release, Reason: q.Why}})
+	}
 	if now.FailedQueries > 0 {
 		st.Local = &monitor.Local{Loss: monitor.Unknown(), Accuracy: monitor.Unknown(), Majority: monitor.Unknown(),
 			Losses: monitor.LossesOf(&now, nil)}

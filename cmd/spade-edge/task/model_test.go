@@ -258,9 +258,9 @@ func TestModelFaults(t *testing.T) {
 	}
 }
 
-// TestModelBits pins the losses and errors on generated data, which must have the same bits on every processor and in every
+// TestGoldenLosses pins the losses and errors on generated data, which must have the same bits on every processor and in every
 // version.
-func TestModelBits(t *testing.T) {
+func TestGoldenLosses(t *testing.T) {
 	d := targets(200, 33, 11)
 	for spec, want := range map[ModelSpec]uint64{{LinearModel, 0}: 0x43250e26b3fddea2, {PerceptronModel, 1}: 0x7a1c242832de518f, {PerceptronModel, 7}: 0x22cbda12fc77edd3} {
 		m, all := spec.New(d), []float64(nil)

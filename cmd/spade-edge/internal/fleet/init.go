@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
@@ -184,6 +185,9 @@ func (o *initOptions) check() error {
 		}
 	}
 	f.When(o.deal && !o.builtin(), "-deal needs -data")
+	files, err := task.ClientFiles(o.Spec.Source)
+	f.When(err != nil || files != nil, "-data %q names several files, which only simulate accepts: with -task and one name here, each node "+
+		"reads the file that its node file names", o.Spec.Source)
 	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"], "-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
 		o.dim = o.Recipe.Dim()
@@ -193,7 +197,8 @@ func (o *initOptions) check() error {
 	f.When(o.builtin() && o.Given["dim"], "-dim cannot be combined with -data: the number of parameters follows from the data or the task")
 	f.When(!o.builtin() && !o.Given["dim"], "-dim is missing: init cannot count the parameters of your program's model")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
-	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
+	least := max(1, o.Asked.Privacy.Places) // at person level, of one person
+	f.When(o.samples < least, "-samples is %d, want at least %d", o.samples, least)
 	o.checkRecords(&f)
 	for _, name := range append(setup.Preparation, "na", "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin() && !(name == "person" && o.Given["places"]), "-%s needs -data", name)

@@ -165,8 +165,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		PairKeys: state.PairKeys(node.PairKeys)}
 	began := time.Now()
 	var own *fleetfile.Source
-	errOracle = setup.ErrGap
-	if s, stream := node.Oracle.(*fleetfile.Stream); !stream || s.Command[0] != setup.Gap {
+	if errOracle = setup.Filled(node.Oracle); errOracle == nil {
 		own, errOracle = node.Oracle.Open(within, file)
 	}
 	loaded := time.Since(began)
