@@ -174,10 +174,11 @@ func (p *Predictor) raw(t *table) *Data {
 }
 
 func (p *Predictor) predict(t *table) ([]Prediction, error) {
-	r, d := p.recipe, p.raw(t)
-	if err := d.checkColumns(r.raw()); err != nil {
+	r := p.recipe
+	if err := r.checkShape(t); err != nil {
 		return nil, err
 	}
+	d := p.raw(t)
 	if r.Survival != nil { // the source has no times
 		d.Time, d.Horizon = make([]float64, d.Len()), r.Survival
 	}

@@ -187,6 +187,13 @@ func TestPredictFaults(t *testing.T) {
 	if _, err := p.Predict("idx:x", nil, 0); err == nil || !strings.Contains(err.Error(), "want csv data") {
 		t.Errorf("images for a model of columns: %v", err)
 	}
+	dir := folder(t, map[string][]byte{"images-idx3-ubyte": threeImages, "labels-idx1-ubyte": threeLabels})
+	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 3, Classes: []string{"6", "7"}, Model: ModelSpec{Name: SoftmaxModel}}
+	if q, err := images.Predictor(make([]float32, 3)); err != nil {
+		t.Error(err)
+	} else if _, err := q.Predict("idx:"+dir, nil, 0); err == nil || !strings.Contains(err.Error(), "images of 2 pixels, want 3 as in the recipe") {
+		t.Errorf("other images: %v", err)
+	}
 	var unknown []string
 	p.Unknown = func(column, value string) { unknown = append(unknown, column+"="+value) }
 	if said, err := p.Predict("csv:-", strings.NewReader("a,b,ward\n1,2,w\n"), 0); err != nil || len(said) != 1 ||
