@@ -188,11 +188,16 @@ func TestPredictFaults(t *testing.T) {
 		t.Errorf("images for a model of columns: %v", err)
 	}
 	dir := folder(t, map[string][]byte{"images-idx3-ubyte": threeImages, "labels-idx1-ubyte": threeLabels})
-	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 3, Classes: []string{"6", "7"}, Model: ModelSpec{Name: SoftmaxModel}}
-	if q, err := images.Predictor(make([]float32, 3)); err != nil {
-		t.Error(err)
-	} else if _, err := q.Predict("idx:"+dir, nil, 0); err == nil || !strings.Contains(err.Error(), "images of 2 pixels, want 3 as in the recipe") {
-		t.Errorf("other images: %v", err)
+	for pixels, want := range map[int]string{2: "<nil>", 3: "images of 2 pixels, want 3 as in the recipe"} {
+		images := &Recipe{FittedOn: "x", Source: "idx", Pixels: pixels, Classes: []string{"5", "6"}, Subset: true, Model: ModelSpec{Name: SoftmaxModel}}
+		q, err := images.Predictor(make([]float32, pixels))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := q.Predict("idx:"+dir, nil, 0)
+		if !strings.Contains(fmt.Sprint(err), want) || err == nil && len(said) != 3 {
+			t.Errorf("%d predictions of 3 images, %v, want %s", len(said), err, want)
+		}
 	}
 	var unknown []string
 	p.Unknown = func(column, value string) { unknown = append(unknown, column+"="+value) }
