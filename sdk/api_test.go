@@ -35,14 +35,9 @@ func TestAPI(t *testing.T) {
 	const golden = "testdata/api.txt"
 	got := strings.Join(lines, "\n") + "\n"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
-	text, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(golden))(t)
 	want := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	for _, line := range want {
 		if !slices.Contains(lines, line) {

@@ -294,10 +294,7 @@ func TestMemoryBelongsToData(t *testing.T) {
 				return &state.Snapshot{Member: "a", Fleet: f.Hash(), Build: newest.Build, Round: newest.State.Round, Data: newest.Data}, nil
 			})
 			log.Reset()
-			node, err := sdk.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := must(sdk.New(cfg))(t)
 			if said := strings.Contains(log.String(), "empty memory"); said != (s.cleared && newest != nil) || said != (check.Changed != "") {
 				t.Errorf("%v, %+v: the log has %q, and check says %q", unit, s, log.String(), check.Changed)
 			}

@@ -19,31 +19,31 @@ import (
 )
 
 // TestRepeatsAreNoProgress simulates two nodes in the middle of a path that lose their first frames while their outer
-// neighbors constantly repeat messages. The repeated messages are not progress, and must not keep the two nodes from
-// resending.
+// neighbors repeat messages every 10 ms for a second. The repeated messages are not progress, and must not keep the two nodes
+// from resending after 40 ms.
 func TestRepeatsAreNoProgress(t *testing.T) {
-	f := ring()
-	f.Members = f.Members[:4]
-	f.Edges = [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}}
-	trs := inMemory(t, f)
-	for i := 1; i <= 2; i++ {
-		trs[i] = linked(f, trs, i, func(p tinytest.Packet) []tinytest.Packet { return slices.Repeat([]tinytest.Packet{p}, min(1, p.Seq)) })
-	}
-	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter, c.Linger = 40*time.Millisecond, 10*time.Second })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var wg sync.WaitGroup
-	for i, n := range all {
-		if i%2 == 1 {
-			time.Sleep(20 * time.Millisecond) // so that the tickers are out of phase by half a period
+	synctest.Test(t, func(t *testing.T) {
+		f := graphOf(ring(), "abcd", "ab", "bc", "cd")
+		trs := inMemory(t, f)
+		for i := range trs {
+			trs[i] = linked(f, trs, i, func(p tinytest.Packet) (all []tinytest.Packet) {
+				if i == 1 || i == 2 {
+					return slices.Repeat([]tinytest.Packet{p}, min(1, p.Seq))
+				}
+				for range 100 {
+					all = append(all, p)
+					p.Delay += 10 * time.Millisecond
+				}
+				return all
+			})
+			defer trs[i].Close() // ends late repeats
 		}
-		wg.Go(func() {
-			if err := n.Run(ctx); err != nil {
-				t.Errorf("node %d: %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
+		began := time.Now()
+		mustRun(t, nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter = 40 * time.Millisecond }))
+		if took := time.Since(began); took > time.Second/2 {
+			t.Errorf("the run took %v", took)
+		}
+	})
 }
 
 // TestStopAndGoOn checks that Run stops when its context ends, even during a query, and that another call of Run
@@ -69,17 +69,8 @@ func TestStopAndGoOn(t *testing.T) {
 			return inner(ctx, x, h)
 		})
 	})
-	var wg sync.WaitGroup
-	for i, n := range all {
-		if i == 0 {
-			continue
-		}
-		wg.Go(func() {
-			if err := n.Run(t.Context()); err != nil {
-				t.Errorf("node %d: %v", i, err)
-			}
-		})
-	}
+	rest := make(chan error)
+	go func() { rest <- errors.Join(runAll(t.Context(), all[1:])...) }()
 	stops := 0
 	for {
 		var ctx context.Context
@@ -94,9 +85,8 @@ func TestStopAndGoOn(t *testing.T) {
 		}
 		stops++
 	}
-	wg.Wait()
-	if stops == 0 {
-		t.Error("the node was never stopped")
+	if err := <-rest; err != nil || stops == 0 {
+		t.Errorf("the node was stopped %d times: %v", stops, err)
 	}
 	sameModels(t, all, simulated(t, f))
 }
@@ -108,22 +98,14 @@ func TestForeignFrames(t *testing.T) {
 	net := mem.New(append(slices.Clone(f.Members), "stranger")...)
 	var trs []transport.Transport
 	for _, name := range f.Members {
-		tr, err := net.Node(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(net.Node(name))(t)
 		defer tr.Close()
 		trs = append(trs, tr)
 	}
-	stranger, err := net.Node("stranger")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := must(net.Node("stranger"))(t)
 	defer stranger.Close()
 	for _, junk := range []string{"", "hello", strings.Repeat("\xa1", 200)} {
-		if err := stranger.Send(t.Context(), "b", []byte(junk)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, stranger.Send(t.Context(), "b", []byte(junk)))
 	}
 	// Member a, which is not a neighbor of d, sends d a well-formed frame.
 	var once sync.Once

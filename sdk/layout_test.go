@@ -158,10 +158,7 @@ func TestLayout(t *testing.T) {
 	}
 	top := []string{"LICENSE", "README.md", "cmd", "dpmech", "examples", "go.mod", "go.sum", "sdk", "tinytest",
 		"transport", "zoest"}
-	entries, err := filepath.Glob("../*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must(filepath.Glob("../*"))(t)
 	for _, e := range entries {
 		if name := filepath.Base(e); !strings.HasPrefix(name, ".") && !slices.Contains(top, name) && name != "spade-edge" {
 			t.Errorf("%s is not meant to be at the top level, which is %v", name, top)

@@ -1,6 +1,7 @@
 package sdk_test
 
 import (
+	"errors"
 	"flag"
 	"log/slog"
 	"os"
@@ -17,10 +18,7 @@ var long = os.Getenv("SPADE_LONG") != ""
 func wanted(t *testing.T, variable string, usual int) int {
 	t.Helper()
 	if s := os.Getenv(variable); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(strconv.Atoi(s))(t)
 		return n
 	}
 	return usual
@@ -37,4 +35,21 @@ func TestMain(m *testing.M) {
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // nodes without a Logger warn through it
 	os.Exit(m.Run())
+}
+
+// must returns a function that returns v, and ends the test if err is not nil.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+// ok ends the test if one of the errors is not nil.
+func ok(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }

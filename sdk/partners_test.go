@@ -32,10 +32,7 @@ func partnered(t *testing.T, members, partners, colluders int) *sdk.Fleet {
 func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	t.Helper()
 	n := len(f.Members)
-	ring, err := topology.Parse("ring", n, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must(topology.Parse("ring", n, 1))(t)
 	noise, err := ring.Partners(f.Privacy.Partners, f.Method.Seed)
 	if err == nil {
 		f.Privacy.EffectiveSigma, err = plan.Effective(f.Privacy, noise)
@@ -66,10 +63,7 @@ func TestPartnersOnARing(t *testing.T) {
 		sameModels(t, all, book.models(t, f))
 		book.agree(t, f, noise)
 		for i, n := range all {
-			cert, err := n.Certificate()
-			if err != nil {
-				t.Fatal(err)
-			}
+			cert := must(n.Certificate())(t)
 			if _, err := audit.Certificate(f, cert, memberKeys); err != nil || cert.Spends[0].Shared != f.Privacy.Gaussian().Shared {
 				t.Errorf("node %d: %+v, %v", i, cert.Spends, err)
 			}

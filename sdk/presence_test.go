@@ -139,9 +139,7 @@ func TestWorkIsNotSilence(t *testing.T) {
 				})
 			})
 			began := time.Now()
-			if err := errors.Join(runAll(day(t), all)...); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, runAll(day(t), all)...)
 			if took := time.Since(began); slow && took < 2*time.Hour {
 				t.Errorf("the run took %v: nobody worked", took)
 			}
@@ -205,9 +203,7 @@ func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
 			})
 		}
 		all := patient(t, f, trs, nil)
-		if err := errors.Join(runAll(day(t), all)...); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, runAll(day(t), all)...)
 		if got := given(all); strings.Join(got, "") != "" {
 			t.Errorf("given up: %q", got)
 		}
@@ -235,10 +231,7 @@ func TestTwoOfTenVanish(t *testing.T) {
 		for _, n := range all {
 			for _, i := range who {
 				for s := range 3 {
-					l, err := oracle(i)(t.Context(), n.Model(), s)
-					if err != nil {
-						t.Fatal(err)
-					}
+					l := must(oracle(i)(t.Context(), n.Model(), s))(t)
 					sum += l / float64(3*len(all)*len(who))
 				}
 			}
@@ -301,9 +294,7 @@ func TestTwoOfTenVanish(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := make("abdefhij", without)
 				all := patient(t, f, inMemory(t, f), func(i int, c *sdk.Config) { c.Oracle = oracle(eight[i]) })
-				if err := errors.Join(runAll(day(t), all)...); err != nil {
-					t.Fatal(err)
-				}
+				ok(t, runAll(day(t), all)...)
 				never = loss(all, eight)
 			})
 			t.Logf("loss %.5f at the start, %.5f where two vanished, %.5f without the two", start, vanished, never)

@@ -38,10 +38,7 @@ func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, 
 	if !keys {
 		key = nil
 	}
-	link, err := lying(f, f.Members[bad], key, tell)
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := must(lying(f, f.Members[bad], key, tell))(t)
 	trs = slices.Clone(trs)
 	for i := range trs {
 		trs[i] = linked(f, trs, i, link)
@@ -189,33 +186,22 @@ func TestQuarantineIsKept(t *testing.T) {
 	var stores []*state.Dir
 	configs := map[int]sdk.Config{}
 	all, errs := withLiar(t, f, inMemory(t, f), true, jump(3, 1<<28), func(i int, c *sdk.Config) {
-		store, err := state.Open(filepath.Join(dir, c.Name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(state.Open(filepath.Join(dir, c.Name)))(t)
 		stores, c.Store = append(stores, store), store
 		configs[i] = *c
 	})
 	agree(t, f, all, errs, "of release 3 moves by", 1, others...)
 	for _, store := range stores {
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, store.Close())
 	}
 	for _, i := range others {
 		c := configs[i]
-		report, err := state.Inspect(filepath.Join(dir, c.Name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := must(state.Inspect(filepath.Join(dir, c.Name)))(t)
 		list := report.Journal.Quarantine
 		if len(list) != 1 || list[0].Neighbor != "c" || list[0].Release != 4 || list[0].Round != 3 || len(list[0].Frames) != 1 {
 			t.Fatalf("%s keeps %+v", c.Name, list)
 		}
-		store, err := state.Open(filepath.Join(dir, c.Name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(state.Open(filepath.Join(dir, c.Name)))(t)
 		c.Store = store
 		n, err := sdk.New(c)
 		if err != nil || !slices.ContainsFunc(n.Status().Neighbors, func(of sdk.Neighbor) bool {

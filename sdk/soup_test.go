@@ -123,10 +123,7 @@ func memory() (heap, sys uint64) {
 // how the victim reacts.
 func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	t.Helper()
-	codec, err := wire.NewCodec(f.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	codec := must(wire.NewCodec(f.Dim))(t)
 	pot := &soup{codec: codec, junk: junk, chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Last()}
 	trs[2] = linked(f, trs, 2, pot.link)
 	log := new(journal)
