@@ -213,6 +213,15 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 	}
 }
 
+// finite reports whether the state's floats can be encoded.
+func (s State) finite() bool {
+	bad := func(x []float32) bool {
+		return slices.ContainsFunc(x, func(x float32) bool { return math.IsInf(float64(x), 0) || x != x })
+	}
+	return !bad(s.X) && !bad(s.Last) &&
+		!slices.ContainsFunc(s.Edges, func(e EdgeState) bool { return bad(e.Z) || bad(e.PeerZ) })
+}
+
 // TestBeyond compares the vectorized checks with checks of each number.
 func TestBeyond(t *testing.T) {
 	chance := rng.New(8, rng.Address{Purpose: rng.Generate})
