@@ -228,7 +228,7 @@ func TestBeyond(t *testing.T) {
 	over := math.Nextafter32(limit, math.MaxFloat32)
 	odd := []float32{limit, over, 1e18, 1e19, 2e18, math.MaxFloat32, float32(math.Inf(1)), float32(math.NaN())}
 	quick := 0
-	for range 20_000 {
+	for range 4000 {
 		v := make([]float32, chance.IntN(300))
 		for i := range v {
 			v[i] = float32(chance.Normal())
@@ -253,7 +253,7 @@ func TestBeyond(t *testing.T) {
 			}
 		}
 	}
-	if quick < 4000 || quick > 16_000 {
-		t.Errorf("%d of 20000 vectors are small", quick)
+	if quick < 800 || quick > 3200 {
+		t.Errorf("%d of 4000 vectors are small", quick)
 	}
 }
