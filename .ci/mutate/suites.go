@@ -8,7 +8,7 @@ const transcripts = "./cmd/spade-edge/transcripts"
 
 var (
 	method = suite{"./sdk/admm",
-		"Reference|DecayRate|SingleClient|Momentum|BothEnds"}
+		"Reference|DecayRate|Momentum|BothEnds"}
 	crashes   = suite{"./sdk/admm", "Crashes|Restore|Scenes|LateRepeat"}
 	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}
@@ -29,7 +29,7 @@ var (
 	network   = suite{"./sdk/graph", "StabilityLimit|Spectrum"}
 	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|Left$"}
 	stated    = suite{"./dpmech/certificate", "SharedNoise|TwoAdversaries"}
-	sums      = suite{"./sdk/admm", "SharedNoise|SharesNothing|Absent"}
+	sums      = suite{"./sdk/admm", "SharedNoise|Absent"}
 	keys      = suite{"./sdk/pair", "Key"}
 	liars     = suite{"./sdk/admm", "Liars"}
 	dropped   = suite{"./sdk/admm", "Quarantine|Scenes"}
@@ -42,7 +42,7 @@ var (
 	verdicts  = suite{transcripts, "Transcripts/^verdict$"}
 	corrected = suite{transcripts, "Transcripts/^recalibrate$"}
 	looks     = suite{"./cmd/spade-edge/task/screen", "Among|Strange|One|NoFalseAlarm|Hospitals"}
-	overlay   = suite{"./sdk/admm", "Partners|WithoutTheAbsent"}
+	overlay   = suite{"./sdk/admm", "SharedNoise|WithoutTheAbsent"}
 	partners  = suite{"./sdk", "PartnersOnARing"}
 	brokers   = suite{"./transport/broker/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
 	choices   = suite{"./sdk/plan", "Suggest"}

@@ -184,3 +184,10 @@ func everyEdge(n int) (edges [][2]int) {
 	}
 	return edges
 }
+
+func pathOf(n int) (edges [][2]int) {
+	for i := 1; i < n; i++ {
+		edges = append(edges, [2]int{i - 1, i})
+	}
+	return edges
+}
