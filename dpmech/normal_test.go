@@ -137,7 +137,7 @@ func TestSameDrawsFromTheSameWords(t *testing.T) {
 	t.Parallel()
 	for _, shift := range []int{0, 3, 28, 50} {
 		fast, ref := keyed(t, byte(shift)), keyed(t, byte(shift))
-		got := make([]int64, trials(t, 1000))
+		got := make([]int64, trials(1000))
 		normals(got, shift, fast.Uint64)
 		for i := range got {
 			if want := slow(ref.Uint64, shift); got[i] != want {

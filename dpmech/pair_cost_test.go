@@ -38,21 +38,6 @@ func TestFilterHasTwoLimits(t *testing.T) {
 	}
 }
 
-// TestFilterTellsAdversariesApart checks that a round that was reserved with one adversary cannot be reserved again
-// with another.
-func TestFilterTellsAdversariesApart(t *testing.T) {
-	f := new(filter)
-	if err := f.Reserve(1, shared); err != nil {
-		t.Fatal(err)
-	}
-	other := shared
-	other.Shared.Colluders = 2
-	err := f.Reserve(1, other)
-	if err == nil || !strings.Contains(err.Error(), "shared sigma 32 and effective sigma 16 against whoever") {
-		t.Errorf("reserved again with two colluders: %v", err)
-	}
-}
-
 // TestLeft checks that Left never returns a larger budget against the named adversary than against all other members.
 // If it is unknown which adversary a total names, Figures must return the name WeakestNamed.
 func TestLeft(t *testing.T) {

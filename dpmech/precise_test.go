@@ -8,7 +8,7 @@ import (
 
 // digits returns the number of binary digits that the reference needs for a cost of rho. A small rho needs more digits,
 // because the reference then subtracts two tails of nearly the same size.
-func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho)))*2 }
+func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho))) }
 
 // checkEpsilon compares an epsilon with the reference. It computes the exact delta at this epsilon and at
 // epsilon - slack. Because delta decreases with epsilon, the given delta must lie between the two.
@@ -23,11 +23,11 @@ func checkEpsilon(t *testing.T, r *reference, a Accounting, rho, delta, slack fl
 }
 
 // TestAccountingAgainstReference checks that Epsilon is never below the true value and exceeds it by a relative error
-// of at most 1e-9. It tests a thousand random points (100 without SPADE_LONG) over the whole relevant range and, for
+// of at most 1e-9. It tests a thousand random points (40 without SPADE_LONG) over the whole relevant range and, for
 // delta, far beyond it.
 func TestAccountingAgainstReference(t *testing.T) {
 	t.Parallel()
-	n := 100
+	n := 40
 	if long {
 		n = 1000
 	}
@@ -49,17 +49,14 @@ func TestAccountingAgainstReference(t *testing.T) {
 // beyond the ends of the ranges, and near the delta at which epsilon becomes 0.
 func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("some spends take two thousand digits")
-	}
 	for _, rho := range []float64{
-		1e-300, 1e-100, 1e-30, 1e-12, 1e-8, 1e-3, 0.1, 0.4999, 0.5, 0.5001, 1.125, 1.126, 8, 199, 201, 1e3, 1e5, 1e6,
+		1e-300, 1e-30, 1e-8, 1e-3, 0.1, 0.4999, 0.5, 0.5001, 1.125, 1.126, 8, 199, 201, 1e5, 1e6,
 	} {
 		r := newReference(digits(rho))
 		for _, a := range []Accounting{GDP, ZCDP, Paper} {
-			deltas := []float64{leastDelta, 1e-300, 1e-150, 1e-15, 1e-5, 0.01, 0.4, 0.5}
+			deltas := []float64{leastDelta, 1e-150, 1e-5, 0.01, 0.5}
 			zero, _ := r.delta(a, rho, 0).Float64() // the least delta with epsilon 0; just below it epsilon is tiny
-			for _, share := range []float64{1e-16, 1e-12, 1e-8, 1e-4, 0.01, -1e-16, -1e-12, -1e-4} {
+			for _, share := range []float64{1e-16, 1e-8, 0.01, -1e-16, -1e-8} {
 				deltas = append(deltas, min(zero*(1-share), 0.5))
 			}
 			for _, delta := range deltas {
@@ -97,7 +94,7 @@ func TestMillsAgainstReference(t *testing.T) {
 	ratio := func(x *big.Float) *big.Float { return r.zero().Quo(r.tail(x), r.density(x)) }
 	s := stream(32)
 	points := []float64{0, 0.5, 1, 1.4999999999999998, 1.5, 2, 5.999, 6, 10, 40, 1e3}
-	for range 60 {
+	for range 20 {
 		points = append(points, 8*s.Float64(), math.Exp(6*s.Float64()))
 	}
 	var worst [3]float64
@@ -122,7 +119,7 @@ func TestMillsAgainstReference(t *testing.T) {
 // TestLogDeltaFall checks an assumption of epsilonGDP: if delta is at most one half, logDelta decreases in t at a rate
 // of at least max(t, 0.6), and this rate increases with t.
 func TestLogDeltaFall(t *testing.T) {
-	for mu := 1e-6; mu < 1e4; mu *= 1.3 {
+	for mu := 1e-6; mu < 1e4; mu *= 2 {
 		before := 0.0
 		for x := -min(mu/2, 8); x < 40; x += 0.05 {
 			log, fall := logDelta(x, mu, 0.5)

@@ -54,24 +54,19 @@ func corner(r *rand.Rand) uint64 {
 	return r.Uint64()
 }
 
-// trials returns the number of repetitions of a test: the given maximum with SPADE_LONG, a twentieth of it with -short,
-// otherwise a quarter of it.
-func trials(t *testing.T, most int) int {
-	t.Helper()
-	switch {
-	case testing.Short():
-		return most / 20
-	case long:
+// trials returns the number of repetitions of a test: the given maximum with SPADE_LONG, otherwise a tenth of it.
+func trials(most int) int {
+	if long {
 		return most
 	}
-	return most / 4
+	return most / 10
 }
 
 func TestExpNeg(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	limit := uint64(math.Ldexp(0.53, 64))
 	var worst float64
-	for range trials(t, 10000) {
+	for range trials(10000) {
 		z := corner(r) % limit
 		want := precise.exp(new(big.Float).Neg(bigFraction(z)))
 		diff := minus(bigInt(expNeg(z)), want.SetMantExp(want, 63))
@@ -89,7 +84,7 @@ func TestExpNeg(t *testing.T) {
 func TestDensity(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 2))
-	for range trials(t, 10000) {
+	for range trials(10000) {
 		u, j := corner(r), uint64(r.IntN(cells))
 		for _, next := range []uint64{0, math.MaxUint64} {
 			if diff := minus(bigInt(density(j, heights[j], u)), bigDensity(j, bigFraction(u, next))); diff > 12 || diff < -10 {
@@ -136,7 +131,7 @@ func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 // begin with the 64 known digits.
 func TestCompareIsCertain(t *testing.T) {
 	var accepted, rejected, undecided int
-	nearly(rand.New(rand.NewPCG(3, 3)), trials(t, 10000), func(tr trial, density uint64) {
+	nearly(rand.New(rand.NewPCG(3, 3)), trials(10000), func(tr trial, density uint64) {
 		accept, open := compare(tr.base, density)
 		switch {
 		case open == 1:
@@ -166,7 +161,7 @@ func TestExact(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}
-	nearly(r, trials(t, 3000), func(tr trial, _ uint64) {
+	nearly(r, trials(3000), func(tr trial, _ uint64) {
 		if r.IntN(4) == 0 { // as in the tail, where span is divided by a large power of two
 			tr.base, tr.span, tr.down = 0, tailWeight, uint(r.IntN(90))
 			tr.k += uint64(r.IntN(25))

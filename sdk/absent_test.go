@@ -18,10 +18,7 @@ func TestAbsentIsPlannedFor(t *testing.T) {
 	for i := range 10 {
 		edges = append(edges, [2]int{i, (i + 1) % 10}, [2]int{i, (i + 3) % 10})
 	}
-	g, err := graph.New(10, edges)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must(graph.New(10, edges))(t)
 	suggested := func(colluders, absent int) sdk.Privacy {
 		_, p, err := plan.Suggest(plan.Known{Dim: 6, Samples: []int{9}, Graph: g, Fixed: []string{"privacy.partners"},
 			Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: colluders, Absent: absent}})

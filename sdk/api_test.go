@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,43 +21,23 @@ var update = flag.Bool("update", false, "write testdata/api.txt from what the pa
 // TestAPI compares the exported declarations of this module's packages with testdata/api.txt, which has one declaration
 // per line. After a change, update the file with go test ./sdk -run API -update.
 func TestAPI(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var lines []string
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		name := d.Name()
-		if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "internal" || isModule(path)) {
-			return filepath.SkipDir
-		}
-		dir, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
+	folders(t, func(path, dir string) error {
+		if slices.Contains(strings.Split(dir, "/"), "internal") {
+			return nil
 		}
 		exported, err := exports(path)
 		for _, line := range exported {
-			lines = append(lines, filepath.ToSlash(dir)+": "+line)
+			lines = append(lines, dir+": "+line)
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	const golden = "testdata/api.txt"
 	got := strings.Join(lines, "\n") + "\n"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
-	text, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(golden))(t)
 	want := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	for _, line := range want {
 		if !slices.Contains(lines, line) {
@@ -75,11 +54,6 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-func isModule(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "go.mod"))
-	return err == nil
-}
-
 // exports lists the exported declarations, on linux/amd64, of the package in a folder. The list is empty if the folder
 // has no importable package.
 func exports(dir string) ([]string, error) {
@@ -92,7 +66,7 @@ func exports(dir string) ([]string, error) {
 	var lines []string
 	files := token.NewFileSet()
 	for _, name := range pkg.GoFiles {
-		f, err := parser.ParseFile(files, filepath.Join(dir, name), nil, 0)
+		f, err := parser.ParseFile(files, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}

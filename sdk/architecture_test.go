@@ -16,10 +16,7 @@ import (
 // TestArchitecture checks ARCHITECTURE.md, which lists where each line of Algorithm 1 is implemented: every listed file
 // must exist and declare the listed names.
 func TestArchitecture(t *testing.T) {
-	text, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("ARCHITECTURE.md"))(t)
 	_, table, found := strings.Cut(string(text), "## Algorithm 1, line by line")
 	if !found {
 		t.Fatal("ARCHITECTURE.md has no table of Algorithm 1")
@@ -76,22 +73,16 @@ func declarations(t *testing.T, file string) (names []string) {
 }
 
 func TestThreatModelNamesTests(t *testing.T) {
-	text, err := os.ReadFile("../.github/SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("../.github/SECURITY.md"))(t)
 	var tests strings.Builder
-	err = filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+	ok(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		code, err := os.ReadFile(path)
 		tests.Write(code)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	named := regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(string(text), -1)
 	for _, n := range named {
 		if !strings.Contains(tests.String(), "func "+n[1]+"(t *testing.T)") {

@@ -19,38 +19,22 @@ import (
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger")
-	own, err := state.CreateLedger(path, "data", dpmech.Client, nil, state.NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must(state.CreateLedger(path, "data", dpmech.Client, nil, state.NeverUsed))(t)
 	f := privateRing()
 	mixed, negative := *f, *f // of mixed, releases 1 and 4 use data
 	mixed.Method.Mixing, negative.Method.Mixing = 2, -1
 	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
 	for _, f := range []*sdk.Fleet{f, &mixed} {
 		run := runID(f.Run, f.Hash(), "a")
-		if err := errors.Join(own.Reserve(run, 1, g), own.Reserve(run, 2, g), own.Mark(run, 2)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, own.Reserve(run, 1, g), own.Reserve(run, 2, g), own.Mark(run, 2))
 	}
-	if err := own.Close(); err != nil {
-		t.Fatal(err)
-	}
-	ledger, err := state.ReadLedger(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	small, err := state.CreateLedger(path+".small", "data", dpmech.Client, &dpmech.Limit{Epsilon: 1e-3, Delta: 1e-5}, state.NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, own.Close())
+	ledger := must(state.ReadLedger(path))(t)
+	small := must(state.CreateLedger(path+".small", "data", dpmech.Client, &dpmech.Limit{Epsilon: 1e-3, Delta: 1e-5}, state.NeverUsed))(t)
 	defer small.Close()
 	over := state.NeverUsed
 	over.Ends = "2020-02-29"
-	ended, err := state.CreateLedger(path+".ended", "data", dpmech.Client, nil, over)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ended := must(state.CreateLedger(path+".ended", "data", dpmech.Client, nil, over))(t)
 	defer ended.Close()
 	if _, err := sdk.New(sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0], Ledger: ended}); err == nil ||
 		!strings.Contains(err.Error(), "ended with 2020-02-29") {
@@ -115,10 +99,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	// Without a function, Check reads the Store.
-	mine, err := state.Open(filepath.Join(t.TempDir(), "mine"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mine := must(state.Open(filepath.Join(t.TempDir(), "mine")))(t)
 	defer mine.Close()
 	other := *f
 	other.Members, other.Edges, other.Run = f.Members[:1], nil, "other"

@@ -15,8 +15,7 @@ import (
 // and Keys.
 func TestKeysOrNone(t *testing.T) {
 	t.Parallel()
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	f := only(2, privateRing())
 	log := new(journal)
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
 		if i == 1 {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -193,8 +192,8 @@ func (r *round) others(dim int) (numbers []float32) {
 // drowns in the rounding to the grid. If the planted oracle hides all changes, the test must find it.
 func TestReplacedUnitMovesNoOtherRow(t *testing.T) {
 	t.Parallel()
-	histories := 60
-	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {
+	histories := 32 // two of each kind
+	if long && !testing.Short() {
 		histories = 500
 	}
 	for _, fault := range []bool{false, true} {
@@ -295,10 +294,7 @@ func TestMemoryBelongsToData(t *testing.T) {
 				return &state.Snapshot{Member: "a", Fleet: f.Hash(), Build: newest.Build, Round: newest.State.Round, Data: newest.Data}, nil
 			})
 			log.Reset()
-			node, err := sdk.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := must(sdk.New(cfg))(t)
 			if said := strings.Contains(log.String(), "empty memory"); said != (s.cleared && newest != nil) || said != (check.Changed != "") {
 				t.Errorf("%v, %+v: the log has %q, and check says %q", unit, s, log.String(), check.Changed)
 			}

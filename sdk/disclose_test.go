@@ -1,53 +1,29 @@
 package sdk_test
 
 import (
-	"context"
 	"encoding/hex"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/tinytest"
-	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
 // TestCertificateShowsNoDrawThatWasNotKept checks that a certificate shows only a release that is stored and marked. A
 // release that could not be stored is drawn again later, so nobody may see the first draw. Here the certificate must
 // show the previous release.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:1], nil
-	open := tinytest.MemStore()
+	f := only(1, privateRing())
+	open, trs := tinytest.MemStore(), inMemory(t, f)
 	restart := func(fails int) (*sdk.Node, error) {
-		store, err := open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr, err := mem.New(f.Members...).Node("a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
-		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: oracle(0), Transport: tr, Store: failingFrom(store, fails, errFull)}
-		sign(&cfg)
-		n, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n, n.Run(context.Background())
+		n := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.Store = failingFrom(must(open())(t), fails, errFull) })[0]
+		return n, n.Run(t.Context())
 	}
 	shown := func(n *sdk.Node) (r signed.Statement) {
 		t.Helper()
-		c, err := n.Certificate()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := hex.DecodeString(c.Head)
-		if err == nil && len(b) > 0 {
-			r, err = signed.Parse(b, signed.Release)
-		}
-		if err != nil {
-			t.Fatal(err)
+		b := must(hex.DecodeString(must(n.Certificate())(t).Head))(t)
+		if len(b) > 0 {
+			r = must(signed.Parse(b, signed.Release))(t)
 		}
 		return r
 	}

@@ -24,8 +24,7 @@ import (
 // which receives the evidence, stops and never starts again.
 func TestDoubleLeavesEvidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := privateRing()
-		f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+		f := only(2, privateRing())
 		w := &tinytest.World{Fleet: f, Samples: samples[:2], Disks: map[string]tinytest.OpenStore{"a": tinytest.MemStore(), "b": tinytest.MemStore()}}
 		var ended sync.WaitGroup
 		run := func(name string, ctx context.Context) (n *sdk.Node, end func() error) {
@@ -38,16 +37,11 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		b, _ := run("b", ctx)
-		copied, err := w.Play("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		copied := must(w.Play("a"))(t)
 		for value := range 2 {
 			first := &admm.Message{Kind: admm.Release, Round: 1, Grid: []int32{int32(value), 0, 0, 0, 0, 0}}
 			copied.Sign(first, nil)
-			if err := copied.Send(ctx, "b", first); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, copied.Send(ctx, "b", first))
 		}
 		synctest.Wait()
 		evidence := b.Status().Evidence
@@ -75,10 +69,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 		if b, _ = run("b", ctx); len(b.Status().Evidence) != 1 {
 			t.Errorf("the neighbor after a restart: %+v", b.Status())
 		}
-		a, err := w.Start("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must(w.Start("a"))(t)
 		for range 2 {
 			if err := a.Run(ctx); !errors.Is(err, trust.ErrClone) || a.Status().Done {
 				t.Errorf("the device: %v, %+v", err, a.Status())
@@ -110,9 +101,7 @@ func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 		copyFiles(t, dir, old, "a.ledger.neighbors")
 		copyFiles(t, old, dir, "b.ledger", "b.ledger.mark")
 		for i := range runs {
-			if err := os.Remove(filepath.Join(dir, "a.ledger.neighbors")); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, os.Remove(filepath.Join(dir, "a.ledger.neighbors")))
 			if _, errs := play(fmt.Sprintf("aside %d", i)); errors.Join(errs...) != nil {
 				t.Fatal(errs)
 			}
@@ -133,10 +122,7 @@ func runOfTwo(t *testing.T, dir, name string, change func(i int, c *sdk.Config))
 		defer c.Ledger.Close()
 		defer c.Transport.Close()
 		change(i, c)
-		n, err := sdk.New(*c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(sdk.New(*c))(t)
 		nodes = append(nodes, n)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -158,7 +144,7 @@ func runOfTwo(t *testing.T, dir, name string, change func(i int, c *sdk.Config))
 func configsOfTwo(t *testing.T, dir, name string) (cfgs []sdk.Config) {
 	t.Helper()
 	f := privateRing()
-	f.Run = name
+	f.Run, f.Method.Rounds, f.Method.Cooldown = name, 3, 1
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
 	trs := inMemory(t, f)
 	for i, member := range f.Members {
@@ -168,9 +154,7 @@ func configsOfTwo(t *testing.T, dir, name string) (cfgs []sdk.Config) {
 		var err1, err2 error
 		c.Store, err1 = tinytest.MemStore()()
 		c.Ledger, err2 = state.OpenLedger(filepath.Join(dir, member+".ledger"))
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err1, err2)
 		cfgs = append(cfgs, c)
 	}
 	return cfgs

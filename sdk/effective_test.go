@@ -14,10 +14,7 @@ import (
 // Package graph tests the conductance of all other graphs.
 func TestEffective(t *testing.T) {
 	for _, n := range []int{2, 8, 31} {
-		g, err := topology.Parse("complete", n, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must(topology.Parse("complete", n, 1))(t)
 		for _, p := range []sdk.Privacy{
 			{Sigma: 0.7, PairSigma: 2.8}, {Sigma: 0.7, PairSigma: 2.8, Colluders: 1}, {Sigma: 3, PairSigma: 3, Colluders: 10, Absent: 2},
 			{Sigma: 1, PairSigma: 64, Colluders: n - 1},

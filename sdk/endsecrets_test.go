@@ -50,10 +50,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 				var cfg sdk.Config
 				w := &tinytest.World{Fleet: sharedPair(), Samples: samples[:2]}
 				w.Change = func(_ int, c *sdk.Config) {
-					store, err := state.Open(dir)
-					if err != nil {
-						t.Fatal(err)
-					}
+					store := must(state.Open(dir))(t)
 					c.Store, c.Secret, c.Noise = store, nil, nil
 					sign(c)
 					c.Keys = func(member string) []ed25519.PublicKey {
@@ -64,20 +61,11 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 					}
 					cfg = *c
 				}
-				n, err := w.Start("a")
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := w.Play("b")
-				if err != nil {
-					t.Fatal(err)
-				}
+				n := must(w.Start("a"))(t)
+				p := must(w.Play("b"))(t)
 				defer func() { _ = errors.Join(w.Close(), cfg.Store.Close()) }()
 				kept := func() bool {
-					key, err := cfg.PairKeys.Find(fleetOf(&cfg).PairKeys[0], fleetOf(&cfg).Hash())
-					if err != nil {
-						t.Fatal(err)
-					}
+					key := must(cfg.PairKeys.Find(fleetOf(&cfg).PairKeys[0], fleetOf(&cfg).Hash()))(t)
 					return key != nil
 				}
 				if !kept() {
@@ -118,8 +106,8 @@ func scopeOf(w *tinytest.World, member string) signed.Scope {
 }
 
 func sharedPair() *sdk.Fleet {
-	f := sharedRing()
-	f.Members, f.Edges, f.Privacy.Colluders = f.Members[:2], f.Edges[:1], 0
+	f := only(2, sharedRing())
+	f.Privacy.Colluders = 0 // with a colluder no noise would be shared
 	return f
 }
 

@@ -21,54 +21,35 @@ import (
 // TestEvents runs three nodes, of which a goes on without c. The node a must report each event in the order in which it
 // happens, to each of two receivers, and its metrics must agree with its status.
 func TestEvents(t *testing.T) {
-	f := ring()
-	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
-	f.Method.Rounds, f.Method.Cooldown, f.Privacy = 2, 1, sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}
-	net, failed, blocked := mem.New(f.Members...), make(chan error, 1), make(chan error)
+	f := only(3, privateRing())
+	f.Method.Rounds, f.Method.Cooldown = 2, 1
+	failed, blocked := make(chan error, 1), make(chan error)
 	defer close(blocked)
 	var events []string
 	say := func(format string, args ...any) { events = append(events, fmt.Sprintf(format, args...)) }
 	var text bytes.Buffer
-	node := func(name string) *sdk.Node {
-		tr, err := net.Node(name)
-		if err != nil {
-			t.Fatal(err)
+	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+		if c.Without = []string{[]string{"c", "c", "a"}[i]}; i > 0 {
+			return
 		}
-		cfg := sdk.Config{Fleet: f, Name: name, Samples: 3, Transport: tr, Logger: slog.New(slog.DiscardHandler),
-			Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, _ int) (float64, error) { return float64(x[0]), nil })}
-		if name == "a" {
-			cfg.Without = []string{"c"}
-			cfg.Oracle = sdk.OracleFunc(func(_ context.Context, x []float32, i int) (float64, error) {
-				if i == 1 {
-					return 0, errors.New("no such row")
-				}
-				return float64(x[0]), nil
-			})
-			logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			cfg.Events = sdk.Events{
-				Began:    func(release int) { say("begins %d", release) },
-				Released: func(release int, x []float32) { say("released %d with %d", release, len(x)) },
-				Dropped:  func(q state.Quarantine) { say("dropped %s: %s", q.Neighbor, q.Why) },
-				Done:     func(model []float32) { say("done with %d", len(model)) },
+		c.Oracle = sdk.OracleFunc(func(_ context.Context, x []float32, i int) (float64, error) {
+			if i == 1 {
+				return 0, errors.New("no such row")
 			}
-			cfg.Events = monitor.Both(monitor.Both(cfg.Events, sdk.Events{}), monitor.Log(logger))
-			logged := cfg.Events.Failed
-			cfg.Events.Failed = func(why error) { logged(why); failed <- why; <-blocked } // must not hold up the run
-		} else {
-			cfg.Without = []string{map[string]string{"b": "c", "c": "a"}[name]}
+			return float64(x[0]), nil
+		})
+		logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		c.Events = sdk.Events{
+			Began:    func(release int) { say("begins %d", release) },
+			Released: func(release int, x []float32) { say("released %d with %d", release, len(x)) },
+			Dropped:  func(q state.Quarantine) { say("dropped %s: %s", q.Neighbor, q.Why) },
+			Done:     func(model []float32) { say("done with %d", len(model)) },
 		}
-		n, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	a, b := node("a"), node("b")
-	ended := make(chan error)
-	go func() { ended <- b.Run(t.Context()) }()
-	if err := errors.Join(a.Run(t.Context()), <-ended); err != nil {
-		t.Fatal(err)
-	}
+		c.Events = monitor.Both(monitor.Both(c.Events, sdk.Events{}), monitor.Log(logger))
+		logged := c.Events.Failed
+		c.Events.Failed = func(why error) { logged(why); failed <- why; <-blocked } // must not hold up the run
+	})
+	mustRun(t, all[:2])
 	<-failed
 	dim := fmt.Sprint(" with ", f.Dim)
 	want := []string{"dropped c: this node was told to go on without it", "begins 1", "released 1" + dim, "begins 2", "released 2" + dim,
@@ -81,6 +62,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("the log has no line %q", line)
 		}
 	}
+	a := all[0]
 	st, m := a.Status(), a.Metrics()
 	if m["release"] != 3 || m["last_release"] != 3 || m["neighbors"] != 2 || m["neighbors_dropped"] != 1 || m["rho"] != a.Spend().Rho ||
 		m["bytes_sent"] != float64(st.BytesSent) {

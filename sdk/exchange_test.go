@@ -5,16 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -194,18 +190,11 @@ func (z *fuzzer) chatter(ctx context.Context, tr transport.Transport) {
 // the members use pairwise noise. If only SPADE_EXCHANGE_SEED is set, the test simulates the run with this seed.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
-	count, first := 6, 0
-	for name, to := range map[string]*int{"SPADE_EXCHANGES": &count, "SPADE_EXCHANGE_SEED": &first} {
-		if s := os.Getenv(name); s != "" {
-			n, err := strconv.Atoi(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if *to = n; to == &first {
-				count = 1
-			}
-		}
+	count, first := 6, wanted(t, "SPADE_EXCHANGE_SEED", -1)
+	if first >= 0 {
+		count = 1
 	}
+	count, first = wanted(t, "SPADE_EXCHANGES", count), max(first, 0)
 	works, lost := 0, 0
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -223,8 +212,7 @@ func TestFuzzedExchanges(t *testing.T) {
 // exchange simulates the run with the given seed. made is the number of releases that the node made before it lost its
 // state. lost is 1 if the node without a state saw one of them and ended, otherwise 0.
 func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
+	f := only(3, privateRing())
 	f.Method.Rounds, f.Method.Cooldown = 12, 2
 	if seed/3%2 == 1 {
 		f.Privacy = sharedRing().Privacy
@@ -232,10 +220,7 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 	}
 	chance := rng.New(seed, rng.Address{Purpose: rng.Fault})
 	ctx, cancel := context.WithCancel(t.Context())
-	codec, err := wire.NewCodec(f.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	codec := must(wire.NewCodec(f.Dim))(t)
 	said, began := new(journal), time.Now()
 	var ledger *state.Ledger     // of "a"
 	var away transport.Transport // of "b"
@@ -268,10 +253,7 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 	}()
 	var nodes []*sdk.Node
 	for _, name := range f.Members[1:] {
-		n, err := w.Start(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(w.Start(name))(t)
 		nodes = append(nodes, n)
 	}
 	liar.hash = f.Hash() // with the one-time keys
@@ -281,9 +263,7 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 	others.Go(func() { liar.chatter(ctx, away) })
 
 	live := func(open tinytest.OpenStore, path string, long time.Duration) (kept int, ended error) {
-		if ledger, err = state.OpenLedger(path); err != nil {
-			t.Fatal(err)
-		}
+		ledger = must(state.OpenLedger(path))(t)
 		defer ledger.Close()
 		w.Disks["a"] = open
 		n, err := w.Start("a")
@@ -329,13 +309,7 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 }
 
 func spareLedger(t *testing.T) string {
-	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := state.CreateLedger(path, "samples", dpmech.Client, nil, state.NeverUsed)
-	if err == nil {
-		err = l.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, l := newLedger(t, nil)
+	ok(t, l.Close())
 	return path
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
@@ -20,63 +19,58 @@ import (
 )
 
 // TestRepeatsAreNoProgress simulates two nodes in the middle of a path that lose their first frames while their outer
-// neighbors constantly repeat messages. The repeated messages are not progress, and must not keep the two nodes from
-// resending.
+// neighbors repeat messages every 10 ms for a second. The repeated messages are not progress, and must not keep the two nodes
+// from resending after 40 ms.
 func TestRepeatsAreNoProgress(t *testing.T) {
-	f := ring()
-	f.Members = f.Members[:4]
-	f.Edges = [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}}
-	trs := inMemory(t, f)
-	for i := 1; i <= 2; i++ {
-		trs[i] = linked(f, trs, i, func(p tinytest.Packet) []tinytest.Packet { return slices.Repeat([]tinytest.Packet{p}, min(1, p.Seq)) })
-	}
-	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter, c.Linger = 40*time.Millisecond, 10*time.Second })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var wg sync.WaitGroup
-	for i, n := range all {
-		if i%2 == 1 {
-			time.Sleep(20 * time.Millisecond) // so that the tickers are out of phase by half a period
+	synctest.Test(t, func(t *testing.T) {
+		f := graphOf(ring(), "abcd", "ab", "bc", "cd")
+		trs := inMemory(t, f)
+		for i := range trs {
+			trs[i] = linked(f, trs, i, func(p tinytest.Packet) (all []tinytest.Packet) {
+				if i == 1 || i == 2 {
+					return slices.Repeat([]tinytest.Packet{p}, min(1, p.Seq))
+				}
+				for range 100 {
+					all = append(all, p)
+					p.Delay += 10 * time.Millisecond
+				}
+				return all
+			})
+			defer trs[i].Close() // ends late repeats
 		}
-		wg.Go(func() {
-			if err := n.Run(ctx); err != nil {
-				t.Errorf("node %d: %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
+		began := time.Now()
+		mustRun(t, nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter = 40 * time.Millisecond }))
+		if took := time.Since(began); took > time.Second/2 {
+			t.Errorf("the run took %v", took)
+		}
+	})
 }
 
 // TestStopAndGoOn checks that Run stops when its context ends, even during a query, and that another call of Run
-// continues from the same point.
+// continues from the same point. A second concurrent Run fails, because it would act as a second client with the same name.
 func TestStopAndGoOn(t *testing.T) {
 	f := privateRing()
 	var stop context.CancelFunc
 	count := 0
-	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+	var all []*sdk.Node
+	all = nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
 		if i != 0 {
 			return
 		}
 		inner := oracle(0)
 		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
 			if count++; count%17 == 0 {
+				if err := all[0].Run(ctx); err == nil || !strings.Contains(err.Error(), "already") {
+					t.Errorf("a second Run: %v", err)
+				}
 				stop()
 				return 0, ctx.Err()
 			}
 			return inner(ctx, x, h)
 		})
 	})
-	var wg sync.WaitGroup
-	for i, n := range all {
-		if i == 0 {
-			continue
-		}
-		wg.Go(func() {
-			if err := n.Run(t.Context()); err != nil {
-				t.Errorf("node %d: %v", i, err)
-			}
-		})
-	}
+	rest := make(chan error)
+	go func() { rest <- errors.Join(runAll(t.Context(), all[1:])...) }()
 	stops := 0
 	for {
 		var ctx context.Context
@@ -91,9 +85,8 @@ func TestStopAndGoOn(t *testing.T) {
 		}
 		stops++
 	}
-	wg.Wait()
-	if stops == 0 {
-		t.Error("the node was never stopped")
+	if err := <-rest; err != nil || stops == 0 {
+		t.Errorf("the node was stopped %d times: %v", stops, err)
 	}
 	sameModels(t, all, simulated(t, f))
 }
@@ -105,22 +98,14 @@ func TestForeignFrames(t *testing.T) {
 	net := mem.New(append(slices.Clone(f.Members), "stranger")...)
 	var trs []transport.Transport
 	for _, name := range f.Members {
-		tr, err := net.Node(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(net.Node(name))(t)
 		defer tr.Close()
 		trs = append(trs, tr)
 	}
-	stranger, err := net.Node("stranger")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := must(net.Node("stranger"))(t)
 	defer stranger.Close()
 	for _, junk := range []string{"", "hello", strings.Repeat("\xa1", 200)} {
-		if err := stranger.Send(t.Context(), "b", []byte(junk)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, stranger.Send(t.Context(), "b", []byte(junk)))
 	}
 	// Member a, which is not a neighbor of d, sends d a well-formed frame.
 	var once sync.Once
@@ -181,51 +166,11 @@ func TestBatchOracle(t *testing.T) {
 	}
 }
 
-// TestLinger checks that a node waits no longer than Linger for a neighbor that never sends Done.
-func TestLinger(t *testing.T) {
-	t.Parallel()
-	f := ring()
-	f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
-	trs := inMemory(t, f)
-	// b makes its last release but sends no Done; it is cut off once a has the release.
-	ctx, cut := context.WithTimeout(t.Context(), time.Minute)
-	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-		c.Linger = 300 * time.Millisecond
-		if i == 1 {
-			c.Linger = time.Hour
-			c.Transport = linked(f, trs, 1, messages(t, f, func(_ tinytest.Packet, m admm.Message) []admm.Message {
-				if m.Kind == admm.Done {
-					return nil
-				}
-				return []admm.Message{m}
-			}))
-		}
-	})
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = all[1].Run(ctx) })
-	wg.Go(func() {
-		for !all[0].Status().Done && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		cut()
-	})
-	alive, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	if err := all[0].Run(alive); err != nil {
-		t.Error(err)
-	}
-	cut()
-	wg.Wait()
-	if st := all[0].Status(); !st.Done {
-		t.Errorf("status %+v", st)
-	}
-}
-
 // TestLastWordOverAFullLink simulates a link that carries one frame at a time and, once all nodes have what they need,
 // is full of repeated frames. Done messages must still get through; otherwise a node would wait until Linger expires.
 func TestLastWordOverAFullLink(t *testing.T) {
 	t.Parallel()
-	for resend := 2250 * time.Microsecond; resend < 200*time.Millisecond; resend *= 3 {
+	for _, resend := range []time.Duration{7 * time.Millisecond, 60 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			f := ring()
 			f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}

@@ -19,10 +19,7 @@ var flagLike = regexp.MustCompile(`(^|[\s("'` + "`" + `])-[a-z][a-z0-9]*(-[a-z0-
 // TestNoFlagsInLibraries checks that, outside cmd and the examples, no string names a program flag and no package
 // imports flag.
 func TestNoFlagsInLibraries(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must(filepath.Abs(".."))(t)
 	for _, dir := range []string{"zoest", "dpmech", "transport", "sdk", "tinytest"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			switch {

@@ -85,10 +85,7 @@ func TestFleetGain(t *testing.T) {
 		f.Members, f.Edges = f.Members[:4], [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "a"}} // lambda_N = 4
 		f.Method.Rounds, f.Method.Tau, f.Method.Rho, f.Method.Gain = 3, 5, 2, 0.6
 		f.Method.Eta, f.Method.Mu = m.Eta, m.Mu
-		cfgs, err := sim.Machines(f, samples[:4], noise)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfgs := must(sim.Machines(f, samples[:4], noise))(t)
 		a := 5 * cfgs[0].Beta * 0.5 * 0.3
 		if got := a * 2 * 4 / (8.0 / 3); math.Abs(got-0.6) > 1e-9 {
 			t.Errorf("gain is %v of the limit, want 0.6", got)

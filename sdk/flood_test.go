@@ -3,61 +3,45 @@ package sdk_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
 // TestFlood checks that a neighbor cannot stop a node's work by sending constantly, because the node takes only one
 // frame between two queries.
 func TestFlood(t *testing.T) {
-	f := path(false)
-	trs := inMemory(t, f)
-	over := make(chan struct{})
-	var flood sync.WaitGroup
-	away := trs[2]
-	start := sync.OnceFunc(func() {
-		flood.Go(func() {
-			for {
-				select {
-				case <-over:
-					return
-				default:
-					_ = away.Send(t.Context(), "victim", []byte("flood"))
+	synctest.Test(t, func(t *testing.T) {
+		f := path(false)
+		trs := inMemory(t, f)
+		var victim *sdk.Node
+		round, refused, most := -1, int64(0), int64(0)
+		all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+			if i != 1 {
+				return
+			}
+			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+				st := victim.Status()
+				if st.Round == round {
+					most = max(most, st.Refused-refused)
 				}
-			}
+				round, refused = st.Round, st.Refused
+				for range 3 {
+					go func() { _ = trs[2].Send(ctx, "victim", []byte("flood")) }()
+				}
+				time.Sleep(time.Microsecond) // until these frames wait for the node
+				return oracle(1)(ctx, x, sample)
+			})
 		})
-	})
-	trs[2] = linked(f, trs, 2, func(p tinytest.Packet) []tinytest.Packet { start(); return []tinytest.Packet{p} })
-	var victim *sdk.Node
-	round, refused, most := -1, int64(0), int64(0)
-	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-		if i != 1 {
-			return
+		victim = all[1]
+		mustRun(t, all)
+		if most != 1 {
+			t.Errorf("%d frames were taken in between two queries, want 1", most)
 		}
-		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
-			st := victim.Status()
-			if st.Round == round {
-				most = max(most, st.Refused-refused)
-			}
-			round, refused = st.Round, st.Refused
-			time.Sleep(100 * time.Microsecond) // while many frames arrive
-			return oracle(1)(ctx, x, sample)
-		})
+		sameModels(t, all, simulated(t, f))
 	})
-	victim = all[1]
-	mustRun(t, all)
-	close(over)
-	_ = trs[1].Close() // nobody receives the flood any longer
-	flood.Wait()
-	if most != 1 {
-		t.Errorf("%d frames were taken in between two queries, want 1", most)
-	}
-	sameModels(t, all, simulated(t, f))
 }
 
 // TestFloodOfWaitingNode checks that a waiting node that is flooded with frames leaves the processor to other work,
@@ -76,9 +60,7 @@ func TestFloodOfWaitingNode(t *testing.T) {
 		synctest.Wait() // the node has queried its oracle and waits for the neighbors
 		begin := time.Now()
 		for range junk {
-			if err := trs[2].Send(ctx, "victim", []byte("flood")); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, trs[2].Send(ctx, "victim", []byte("flood")))
 		}
 		synctest.Wait()
 		cancel()

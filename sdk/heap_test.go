@@ -3,14 +3,10 @@ package sdk_test
 import (
 	"context"
 	"runtime"
-	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/transport/mem"
-	"github.com/spade-dfl/spade-edge/zoest"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // TestRoundsLeaveNothing checks that the heap is about as large after 1,020 rounds as after 20 rounds.
@@ -28,52 +24,33 @@ func TestRoundsLeaveNothing(t *testing.T) {
 func heldAfter(t *testing.T, rounds int) int64 {
 	t.Helper()
 	before := heapInUse()
-	f := &sdk.Fleet{
-		Run: "heap", Dim: 1000, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
-		Method:  sdk.Method{Rounds: 2000, Tau: 1, Batch: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.05}, Mu: []float64{0.2}},
-		Privacy: sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5},
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	net := mem.New(f.Members...)
-	stuck, waiting := make(chan struct{}), make(chan struct{})
-	var all sync.WaitGroup
-	var nodes []*sdk.Node
-	for i, name := range f.Members {
-		link, err := net.Node(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		noise, made := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(i)}), 0
-		held, waits := sync.OnceFunc(func() { close(stuck) }), sync.OnceFunc(func() { close(waiting) })
-		cfg := sdk.Config{Fleet: f, Name: name, Samples: 10, Transport: link, ResendAfter: 20 * time.Millisecond, Noise: &noise}
-		cfg.Events.Released = func(round int, _ []float32) { made = round }
-		cfg.Oracle = zoest.OracleFunc(func(ctx context.Context, _ []float32, _ int) (float64, error) {
-			if name == "b" && made == rounds {
-				held()
-				<-ctx.Done()
-			}
-			return 0.5, nil
-		})
-		if name == "a" {
-			cfg.Events.Waiting = func(round int, _ []string) {
-				if round == rounds+1 {
-					waits()
+	f := only(2, privateRing())
+	f.Dim, f.Method.Rounds = 100, 2000
+	var all []*sdk.Node
+	synctest.Test(t, func(t *testing.T) {
+		all = nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+			c.Key, c.Keys = nil, nil
+			c.Oracle = sdk.OracleFunc(func(ctx context.Context, _ []float32, _ int) (float64, error) {
+				if i == 1 && all[1].Status().Round == rounds {
+					<-ctx.Done()
 				}
+				return 0.5, nil
+			})
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			synctest.Wait() // until one node is stuck and the other waits
+			cancel()
+		}()
+		runAll(ctx, all)
+		for _, n := range all {
+			if made := n.Status().Round; made < rounds || made > rounds+1 {
+				t.Errorf("%d releases, want %d", made, rounds)
 			}
 		}
-		node, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes = append(nodes, node)
-		all.Go(func() { _ = node.Run(ctx) }) // ends with ctx
-	}
-	<-stuck
-	<-waiting
-	cancel()
-	all.Wait()
+	})
 	held := heapInUse() - before
-	runtime.KeepAlive(nodes)
+	runtime.KeepAlive(all)
 	return held
 }
 

@@ -25,8 +25,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 		func(*sdk.Fleet) {},
 		func(f *sdk.Fleet) { f.Method.Estimator = zoest.Tracking },
 	} {
-		f := privateRing()
-		f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+		f := only(2, privateRing())
 		change(f)
 		seen := func(loss float64, err error) (frames []string, a []float32, failed int64) {
 			t.Helper()

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
 // keyBook records the keys used to generate noise on all devices of a fleet.
@@ -43,12 +43,7 @@ func (b *keyBook) note(member, neighbor string, release int, key [32]byte) {
 // models returns the models of a simulation with the recorded keys.
 func (b *keyBook) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
-	cfgs, err := sim.Machines(f, samples[:len(f.Members)], noise)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var clients []sim.Client
-	for i, c := range cfgs {
+	return simulatedAs(t, f, func(i int, c *admm.Config) {
 		c.PairKey = func(peer, release int) [32]byte {
 			key, ok := b.last[keyUse{member: f.Members[i], neighbor: f.Members[peer], release: release}]
 			if back := b.last[keyUse{member: f.Members[peer], neighbor: f.Members[i], release: release}]; back != key || !ok {
@@ -56,16 +51,7 @@ func (b *keyBook) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 			}
 			return key
 		}
-		clients = append(clients, sim.Client{Config: c, Oracle: oracle(i)})
-	}
-	network, err := sim.New(clients)
-	if err == nil {
-		err = network.Run(t.Context(), nil)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return network.Models()
+	})
 }
 
 // agree checks that, in every release with noise, the two ends of each edge of the partner graph use the same key, and

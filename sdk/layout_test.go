@@ -79,27 +79,34 @@ var mayUse = map[string][]string{
 	"transport/ws": {"nhooyr.io/websocket"},
 }
 
-// TestLayout checks that imports follow mayImport and mayUse, and that the top level has the expected entries. Tests,
-// examples and the internal packages of the program may import anything.
-func TestLayout(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]bool{}
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+// folders calls visit with the path of each folder of this module and with its name in the module. It leaves out separate
+// modules, testdata and what begins with a dot.
+func folders(t *testing.T, visit func(path, dir string) error) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		name := d.Name()
-		if path != root && (strings.HasPrefix(name, ".") || name == "testdata") {
+		_, module := os.Stat(filepath.Join(path, "go.mod"))
+		if name := d.Name(); path != ".." && (strings.HasPrefix(name, ".") || name == "testdata" || module == nil) {
 			return filepath.SkipDir
 		}
-		if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
-			return filepath.SkipDir // a separate module
+		dir, err := filepath.Rel("..", path)
+		if err != nil {
+			return err
 		}
-		dir, _ := filepath.Rel(root, path)
-		dir = filepath.ToSlash(dir)
+		return visit(path, filepath.ToSlash(dir))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLayout checks that imports follow mayImport and mayUse, and that the top level has the expected entries. Tests,
+// examples and the internal packages of the program may import anything.
+func TestLayout(t *testing.T) {
+	seen := map[string]bool{}
+	folders(t, func(path, dir string) error {
 		pkg, err := build.ImportDir(path, 0)
 		if err == nil && slices.Contains(pkg.Imports, module+"/tinytest") {
 			t.Errorf("%s imports tinytest, which is for tests", dir)
@@ -144,9 +151,6 @@ func TestLayout(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for dir := range mayImport {
 		if !seen[dir] {
 			t.Errorf("the table of imports names %s, which does not exist", dir)
@@ -154,10 +158,7 @@ func TestLayout(t *testing.T) {
 	}
 	top := []string{"LICENSE", "README.md", "cmd", "dpmech", "examples", "go.mod", "go.sum", "sdk", "tinytest",
 		"transport", "zoest"}
-	entries, err := filepath.Glob(filepath.Join(root, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must(filepath.Glob("../*"))(t)
 	for _, e := range entries {
 		if name := filepath.Base(e); !strings.HasPrefix(name, ".") && !slices.Contains(top, name) && name != "spade-edge" {
 			t.Errorf("%s is not meant to be at the top level, which is %v", name, top)

@@ -18,36 +18,20 @@ import (
 func replaceLedger(t *testing.T, dir string, declared certificate.Declaration) {
 	t.Helper()
 	path := filepath.Join(dir, "b.ledger")
-	err := errors.Join(os.Remove(path), os.Remove(path+".mark"))
-	if err == nil {
-		var l *state.Ledger
-		if l, err = state.CreateLedger(path, "samples of b", dpmech.Client, nil, declared); err == nil {
-			err = l.Close()
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Remove(path), os.Remove(path+".mark"))
+	ok(t, must(state.CreateLedger(path, "samples of b", dpmech.Client, nil, declared))(t).Close())
 }
 
 func certify(t *testing.T, n *sdk.Node) *certificate.Certificate {
 	t.Helper()
-	c, err := n.Certificate()
-	if err == nil {
-		err = c.Verify()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(n.Certificate())(t)
+	ok(t, c.Verify())
 	return c
 }
 
 func spentIn(t *testing.T, certificates ...*certificate.Certificate) certificate.Declaration {
 	t.Helper()
-	d, err := audit.DeclareSpent(certificates, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(audit.DeclareSpent(certificates, nil))(t)
 	return d
 }
 
@@ -66,10 +50,7 @@ func TestDeclaredLedgerCounts(t *testing.T) {
 	}
 	var certs []*certificate.Certificate
 	for _, name := range []string{"one", "two"} {
-		n, err := run(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(run(name))(t)
 		certs = append(certs, certify(t, n))
 	}
 	rho := certs[0].Lifetime.Rho

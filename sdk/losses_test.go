@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,11 +22,12 @@ func (*lonely) Loss(context.Context, []float32, int) (float64, error) { return 1
 
 // TestFailuresAreTold checks that the owner of a private node whose oracle always fails learns why: by one warning, in
 // the status, and in the state, also after a restart. A node whose oracle fails now and then logs no warning. The state
-// has the same size in all cases.
+// has the same size in all cases, and the node's model is that of the state: the last release, shrunk.
 func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
-	f := privateRing()
-	f.Members, f.Edges, f.Method.Tau = f.Members[:2], f.Edges[:1], 20
+	f := only(2, privateRing())
+	f.Method.Tau = 20
+	f.Method.Rounds, f.Method.Shrink = 3, 0.5
 	sizes := map[int]bool{}
 	for name, c := range map[string]struct {
 		fails    func(query int) bool
@@ -36,10 +38,7 @@ func TestFailuresAreTold(t *testing.T) {
 		"never":        {func(int) bool { return false }, 0},
 	} {
 		dir, query, log := filepath.Join(t.TempDir(), "state"), 0, new(bytes.Buffer)
-		store, err := state.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(state.Open(dir))(t)
 		var again sdk.Config
 		all := nodes(t, f, inMemory(t, f), func(i int, cfg *sdk.Config) {
 			if i == 0 {
@@ -62,10 +61,7 @@ func TestFailuresAreTold(t *testing.T) {
 		if told := strings.Contains(st.LastFailure, "column age is gone"); told != (st.FailedQueries > 0) || told != c.fails(1) {
 			t.Errorf("%s: %d of %d queries failed, the last because %q", name, st.FailedQueries, st.Queries, st.LastFailure)
 		}
-		restarted, err := sdk.New(again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		restarted := must(sdk.New(again))(t)
 		if now := restarted.Status(); now.FailedQueries != st.FailedQueries || now.LastFailure != st.LastFailure {
 			t.Errorf("%s: after a restart %d queries failed, the last because %q", name, now.FailedQueries, now.LastFailure)
 		}
@@ -73,10 +69,10 @@ func TestFailuresAreTold(t *testing.T) {
 		if err != nil || kept.Failed != st.FailedQueries || kept.Queries != st.Queries || kept.Failure != st.LastFailure {
 			t.Errorf("%s: the state has %d of %d, %q, %v", name, kept.Failed, kept.Queries, kept.Failure, err)
 		}
-		saved, err := store.Load()
-		if err != nil {
-			t.Fatal(err)
+		if got, want := f.Model(kept.Model, kept.Round), all[1].Model(); !slices.Equal(got, want) || slices.Equal(got, kept.Model) {
+			t.Errorf("%s: the model of the state is %v, want %v", name, got, want)
 		}
+		saved := must(store.Load())(t)
 		sizes[len(saved[0].State)] = true
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -101,7 +97,7 @@ func TestFlat(t *testing.T) {
 		"x, but only of a sample": {func(x []float32, sample int) float64 { return map[bool]float64{true: float64(x[0])}[sample == 3] }, ""},
 	} {
 		for _, f := range []*sdk.Fleet{ring(), privateRing()} {
-			f.Members, f.Edges, f.Method.Tau = f.Members[:2], f.Edges[:1], 20
+			f.Members, f.Edges, f.Method.Rounds, f.Method.Tau = f.Members[:2], f.Edges[:1], 3, 20
 			log := new(bytes.Buffer)
 			all := nodes(t, f, inMemory(t, f), func(i int, cfg *sdk.Config) {
 				if i == 1 {
@@ -128,8 +124,8 @@ func TestFlat(t *testing.T) {
 // TestLostLossWithoutPrivacy checks that a run without privacy ends with the reason, and that the error of a model that
 // has diverged says so.
 func TestLostLossWithoutPrivacy(t *testing.T) {
-	f := ring()
-	f.Members, f.Edges, f.Method.Eta, f.Method.Estimator = f.Members[:1], nil, []float64{1e5}, zoest.Tracking
+	f := only(1, ring())
+	f.Method.Eta, f.Method.Estimator = []float64{1e5}, zoest.Tracking
 	node := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
 		c.Oracle = sdk.OracleFunc(func(_ context.Context, x []float32, _ int) (loss float64, _ error) {
 			for _, v := range x {

@@ -2,7 +2,6 @@ package sdk_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -43,6 +42,13 @@ func privateRing() *sdk.Fleet {
 	return f
 }
 
+// only leaves out all members of a fleet but the first n, with their edges.
+func only(n int, f *sdk.Fleet) *sdk.Fleet {
+	f.Members, f.Records = f.Members[:n], f.Records[:min(n, len(f.Records))]
+	f.Edges = slices.DeleteFunc(f.Edges, func(e [2]string) bool { return !slices.Contains(f.Members, e[0]) || !slices.Contains(f.Members, e[1]) })
+	return f
+}
+
 // samples[i] is m_i, the number of samples of client i. The numbers vary, and one is smaller than a batch.
 var samples = []int{7, 5, 2, 9, 4, 6, 3, 8, 5, 7, 4, 6}
 
@@ -66,21 +72,19 @@ func noise(client int) io.Reader {
 
 func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
-	cfgs, err := sim.Machines(f, samples[:len(f.Members)], noise)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return simulatedAs(t, f, func(int, *admm.Config) {})
+}
+
+// simulatedAs is simulated, after change has altered each machine.
+func simulatedAs(t *testing.T, f *sdk.Fleet, change func(i int, c *admm.Config)) [][]float32 {
+	t.Helper()
 	var clients []sim.Client
-	for i, c := range cfgs {
+	for i, c := range must(sim.Machines(f, samples[:len(f.Members)], noise))(t) {
+		change(i, &c)
 		clients = append(clients, sim.Client{Config: c, Oracle: oracle(i)})
 	}
-	network, err := sim.New(clients)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := network.Run(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	network := must(sim.New(clients))(t)
+	ok(t, network.Run(t.Context(), nil))
 	return network.Models()
 }
 
@@ -100,10 +104,7 @@ func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i 
 		if change != nil {
 			change(i, &cfg)
 		}
-		n, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(sdk.New(cfg))(t)
 		all = append(all, n)
 	}
 	return all
@@ -114,10 +115,7 @@ func inMemory(t *testing.T, f *sdk.Fleet) []transport.Transport {
 	net := mem.New(f.Members...)
 	var trs []transport.Transport
 	for _, name := range f.Members {
-		tr, err := net.Node(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(net.Node(name))(t)
 		t.Cleanup(func() { _ = tr.Close() })
 		trs = append(trs, tr)
 	}
@@ -132,10 +130,7 @@ func linked(f *sdk.Fleet, trs []transport.Transport, i int, link tinytest.Link) 
 // messages returns a link that replaces messages with those that change returns.
 func messages(t *testing.T, f *sdk.Fleet, change func(p tinytest.Packet, m admm.Message) []admm.Message) tinytest.Link {
 	t.Helper()
-	link, err := tinytest.Messages(f.Dim, change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := must(tinytest.Messages(f.Dim, change))(t)
 	return link
 }
 
@@ -153,9 +148,7 @@ func mustRun(t *testing.T, all []*sdk.Node) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := errors.Join(runAll(ctx, all)...); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, runAll(ctx, all)...)
 }
 
 func sameModels(t *testing.T, all []*sdk.Node, want [][]float32) {
@@ -223,6 +216,7 @@ func TestConfigFaults(t *testing.T) {
 		},
 		"Patience is -1h0m0s, want 0 (wait indefinitely) or at least 2m0s": func(c *sdk.Config) { c.Patience = -time.Hour },
 		"Patience is 1m0s, want 0 (wait indefinitely) or at least 2m0s":    func(c *sdk.Config) { c.Patience = time.Minute },
+		"Secret is set, but the fleet's members share no noise":            func(c *sdk.Config) { c.Secret = simulatedSecret(sharedRing(), 0) },
 		"want at least 4000": func(c *sdk.Config) { f := ring(); f.Dim = 10_000_000; c.Fleet = f },
 	} {
 		c := good
@@ -232,10 +226,7 @@ func TestConfigFaults(t *testing.T) {
 		}
 	}
 	good.Patience = 2 * time.Minute
-	n, err := sdk.New(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must(sdk.New(good))(t)
 	if x := n.Model(); len(x) != 6 || n.Spend().Rho != 0 {
 		t.Errorf("before the run: model %v, spend %v", x, n.Spend().Rho)
 	}
@@ -245,30 +236,4 @@ func tracking() *sdk.Fleet {
 	f := ring()
 	f.Method.Estimator = zoest.Tracking
 	return f
-}
-
-// TestRunIsExclusive checks that a second concurrent Run fails, because it would act as a second client with the same
-// name.
-func TestRunIsExclusive(t *testing.T) {
-	f := ring()
-	ctx, cancel := context.WithCancel(t.Context())
-	inside := make(chan struct{})
-	var once sync.Once
-	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-		c.Oracle = sdk.OracleFunc(func(ctx context.Context, _ []float32, _ int) (float64, error) {
-			once.Do(func() { close(inside) })
-			<-ctx.Done()
-			return math.NaN(), ctx.Err()
-		})
-	})
-	done := make(chan error)
-	go func() { done <- all[0].Run(ctx) }()
-	<-inside
-	if err := all[0].Run(t.Context()); err == nil || !strings.Contains(err.Error(), "already") {
-		t.Errorf("second Run: %v", err)
-	}
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("first Run: %v", err)
-	}
 }

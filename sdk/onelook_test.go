@@ -23,7 +23,7 @@ import (
 // marked and then sent as stored.
 func TestCrashBetweenDuties(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path, ledger := newLedger(t)
+		path, ledger := newLedger(t, nil)
 		var store state.Store
 		var cfg sdk.Config
 		w, looks := denied(t, func(c *sdk.Config) { c.Ledger, c.Store = ledger, store; cfg = *c })
@@ -32,27 +32,16 @@ func TestCrashBetweenDuties(t *testing.T) {
 		open := tinytest.MemStore()
 		start := func(wrap func(state.Store) state.Store) *sdk.Node {
 			t.Helper()
-			kept, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			kept := must(open())(t)
 			store = wrap(kept)
-			n, err := w.Start("b")
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must(w.Start("b"))(t)
 			return n
 		}
 		// reopen crashes the process that has the ledger.
 		reopen := func() {
 			t.Helper()
-			err := ledger.Close()
-			if err == nil {
-				ledger, err = state.OpenLedger(path)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, ledger.Close())
+			ledger = must(state.OpenLedger(path))(t)
 		}
 		check := func(when string, lines, marked int) {
 			t.Helper()
@@ -62,9 +51,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 		}
 
 		// Simulate a crash after the ledger entry.
-		if err := ledger.Reserve(runID(f.Run, f.Hash(), "b"), 1, g); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, ledger.Reserve(runID(f.Run, f.Hash(), "b"), 1, g))
 		reopen()
 		check("a line", 1, 0)
 		// Simulate a crash after the state is stored, by making the mark fail.
@@ -86,17 +73,12 @@ func TestCrashBetweenDuties(t *testing.T) {
 		n = start(func(s state.Store) state.Store { return s })
 		check("a state that is resumed", 1, 1)
 		var snap wire.Snapshot
-		if err := wire.DecodeSnapshot(saved[0].State, &snap); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, wire.DecodeSnapshot(saved[0].State, &snap))
 		if got := n.Model(); n.Status().Round != 1 || got[0] != snap.State.X[0] {
 			t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, snap.State.X)
 		}
 		// After the same crash, start the node on a new disk without the state.
-		fresh, err := tinytest.MemStore()()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fresh := must(tinytest.MemStore()())(t)
 		for name, store := range map[string]state.Store{"a fresh store": fresh, "no store": nil} {
 			cfg.Store = store
 			if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) {
@@ -112,19 +94,13 @@ func TestCrashBetweenDuties(t *testing.T) {
 // TestReservationWithoutStore checks that, without a store, a reservation alone does not prevent a node from starting,
 // because nothing was sent.
 func TestReservationWithoutStore(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:1], nil
-	_, ledger := newLedger(t)
+	f := only(1, privateRing())
+	_, ledger := newLedger(t, nil)
 	defer ledger.Close()
-	if err := ledger.Reserve(runID(f.Run, f.Hash(), "a"), 1,
-		dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, ledger.Reserve(runID(f.Run, f.Hash(), "a"), 1,
+		dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}))
 	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0], Ledger: ledger}
-	n, err := sdk.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must(sdk.New(cfg))(t)
 	mustRun(t, []*sdk.Node{n})
 	if last, marked := ledger.Last(runID(f.Run, f.Hash(), "a")),
 		ledger.Marked(runID(f.Run, f.Hash(), "a")); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
@@ -138,8 +114,7 @@ func TestReservationWithoutStore(t *testing.T) {
 // TestLostReleasesAreMarked checks that after losing its state, a node charges and marks the releases that a neighbor
 // holds. The next incarnation must find these releases in the ledger, without help from a neighbor.
 func TestLostReleasesAreMarked(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	f := only(2, privateRing())
 	dir := newLedgers(t, f)
 	trs := inMemory(t, f)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -160,21 +135,13 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	if err := <-over; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	ledger, err := state.OpenLedger(filepath.Join(dir, "b.ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := must(state.OpenLedger(filepath.Join(dir, "b.ledger")))(t)
 	defer ledger.Close()
 	cfg := sdk.Config{Fleet: f, Name: "b", Samples: samples[1], Oracle: oracle(1), Transport: trs[1], Ledger: ledger,
 		ResendAfter: 5 * time.Millisecond}
 	sign(&cfg)
-	if cfg.Store, err = tinytest.MemStore()(); err != nil {
-		t.Fatal(err)
-	}
-	n, err := sdk.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg.Store = memStore(t)
+	n := must(sdk.New(cfg))(t)
 	if err := n.Run(ctx); !errors.Is(err, state.ErrRollback) {
 		t.Errorf("a node without its past: %v", err)
 	}

@@ -3,7 +3,6 @@ package sdk_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -87,88 +86,72 @@ func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error 
 // TestOnlyTheNeighborsOfTheDeadGiveUp simulates a chain a, b, c, d in which the last member dies. Only c may give up on
 // a neighbor, even if c has twice the patience of the other members. If c sent no heartbeats, b would give up on c.
 func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
-	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
-		for _, beats := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, heartbeats %v", name, beats), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f := graphOf(f, "abcd", "ab", "bc", "cd")
-					trs := inMemory(t, f)
-					if !beats {
-						trs[2] = linked(f, trs, 2, func(p tinytest.Packet) []tinytest.Packet {
-							if wire.IsHeartbeat(p.Frame) {
-								return nil
-							}
-							return []tinytest.Packet{p}
-						})
+	for _, beats := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := graphOf(privateRing(), "abcd", "ab", "bc", "cd")
+			trs := inMemory(t, f)
+			if !beats {
+				trs[2] = linked(f, trs, 2, func(p tinytest.Packet) []tinytest.Packet {
+					if wire.IsHeartbeat(p.Frame) {
+						return nil
 					}
-					all := patient(t, f, trs, func(i int, c *sdk.Config) {
-						if i == 2 {
-							c.Patience = 10 * time.Minute
-						}
-					})
-					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-					defer cancel()
-					began := time.Now()
-					errs := leave(ctx, all, 3, 3)
-					got := given(all)
-					if !beats {
-						if got[1] != "c" {
-							t.Errorf("given up: %q: the test has no power", got)
-						}
-						return
-					}
-					if took := time.Since(began); took < 10*time.Minute || took > 12*time.Minute {
-						t.Errorf("the run took %v", took)
-					}
-					for i := range 3 {
-						if errs[i] != nil || !all[i].Status().Done {
-							t.Errorf("node %d: %v, %+v", i, errs[i], all[i].Status())
-						}
-					}
-					if want := []string{"", "", "d", ""}; !slices.Equal(got, want) {
-						t.Errorf("given up: %q, want %q", got, want)
-					}
+					return []tinytest.Packet{p}
 				})
+			}
+			all := patient(t, f, trs, func(i int, c *sdk.Config) {
+				if i == 2 {
+					c.Patience = 10 * time.Minute
+				}
 			})
-		}
+			began := time.Now()
+			errs := leave(day(t), all, 3, 3)
+			took, got := time.Since(began), given(all)
+			if !beats {
+				if got[1] != "c" {
+					t.Errorf("given up: %q: the test has no power", got)
+				}
+				return
+			}
+			if err := errors.Join(errs[:3]...); err != nil || took < 10*time.Minute || took > 12*time.Minute {
+				t.Errorf("the run took %v: %v", took, err)
+			}
+			if want := []string{"", "", "d", ""}; !slices.Equal(got, want) {
+				t.Errorf("given up: %q, want %q", got, want)
+			}
+		})
 	}
 }
 
 // TestWorkIsNotSilence lets two nodes each work for an hour on one query, at different times. No node may give up on a
 // neighbor, and the models must equal the models of a run with instant queries.
 func TestWorkIsNotSilence(t *testing.T) {
-	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
-		t.Run(name, func(t *testing.T) {
-			var want [][]float32
-			for _, slow := range []bool{false, true} {
-				synctest.Test(t, func(t *testing.T) {
-					all := patient(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-						asked, inner := 0, c.Oracle
-						c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
-							if asked++; slow && (i == 1 && asked == 20 || i == 4 && asked == 60) {
-								time.Sleep(time.Hour)
-							}
-							return inner.Loss(ctx, x, sample)
-						})
-					})
-					began := time.Now()
-					if err := errors.Join(runAll(day(t), all)...); err != nil {
-						t.Fatal(err)
+	f := privateRing()
+	var want [][]float32
+	for _, slow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			all := patient(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+				asked, inner := 0, c.Oracle
+				c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+					if asked++; slow && (i == 1 && asked == 20 || i == 4 && asked == 60) {
+						time.Sleep(time.Hour)
 					}
-					if took := time.Since(began); slow && took < 2*time.Hour {
-						t.Errorf("the run took %v: nobody worked", took)
-					}
-					if got := given(all); strings.Join(got, "") != "" {
-						t.Errorf("given up: %q", got)
-					}
-					if slow {
-						sameModels(t, all, want)
-						return
-					}
-					for _, n := range all {
-						want = append(want, n.Model())
-					}
+					return inner.Loss(ctx, x, sample)
 				})
+			})
+			began := time.Now()
+			ok(t, runAll(day(t), all)...)
+			if took := time.Since(began); slow && took < 2*time.Hour {
+				t.Errorf("the run took %v: nobody worked", took)
+			}
+			if got := given(all); strings.Join(got, "") != "" {
+				t.Errorf("given up: %q", got)
+			}
+			if slow {
+				sameModels(t, all, want)
+				return
+			}
+			for _, n := range all {
+				want = append(want, n.Model())
 			}
 		})
 	}
@@ -177,35 +160,31 @@ func TestWorkIsNotSilence(t *testing.T) {
 // TestWhoWasGivenUpComesBack simulates a member that returns after its neighbor gave up on it, while the other members
 // still run. The returning member must learn of this, and stop.
 func TestWhoWasGivenUpComesBack(t *testing.T) {
-	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := graphOf(f, "abcd", "ab", "bc", "cd")
-				all := patient(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-					inner := c.Oracle
-					c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
-						time.Sleep(20 * time.Second)
-						return inner.Loss(ctx, x, sample)
-					})
-				})
-				var rest sync.WaitGroup
-				errs := make([]error, 3)
-				for i, n := range all[:3] {
-					rest.Go(func() { errs[i] = n.Run(day(t)) })
-				}
-				leave(day(t), all[3:], 2, 0)
-				time.Sleep(20 * time.Minute)
-				if err := all[3].Run(day(t)); !errors.Is(err, trust.ErrQuarantine) ||
-					!strings.Contains(err.Error(), "no message arrived from it for longer than the patience") {
-					t.Errorf("back again: %v", err)
-				}
-				rest.Wait()
-				if err := errors.Join(errs...); err != nil {
-					t.Error(err)
-				}
+	synctest.Test(t, func(t *testing.T) {
+		f := graphOf(privateRing(), "abcd", "ab", "bc", "cd")
+		all := patient(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
+			inner := c.Oracle
+			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+				time.Sleep(20 * time.Second)
+				return inner.Loss(ctx, x, sample)
 			})
 		})
-	}
+		var rest sync.WaitGroup
+		errs := make([]error, 3)
+		for i, n := range all[:3] {
+			rest.Go(func() { errs[i] = n.Run(day(t)) })
+		}
+		leave(day(t), all[3:], 2, 0)
+		time.Sleep(20 * time.Minute)
+		if err := all[3].Run(day(t)); !errors.Is(err, trust.ErrQuarantine) ||
+			!strings.Contains(err.Error(), "no message arrived from it for longer than the patience") {
+			t.Errorf("back again: %v", err)
+		}
+		rest.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestWhoHearsNobodyGivesNobodyUp checks that a node that is cut off from all neighbors gives up on none of them, and
@@ -224,9 +203,7 @@ func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
 			})
 		}
 		all := patient(t, f, trs, nil)
-		if err := errors.Join(runAll(day(t), all)...); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, runAll(day(t), all)...)
 		if got := given(all); strings.Join(got, "") != "" {
 			t.Errorf("given up: %q", got)
 		}
@@ -254,18 +231,14 @@ func TestTwoOfTenVanish(t *testing.T) {
 		for _, n := range all {
 			for _, i := range who {
 				for s := range 3 {
-					l, err := oracle(i)(t.Context(), n.Model(), s)
-					if err != nil {
-						t.Fatal(err)
-					}
+					l := must(oracle(i)(t.Context(), n.Model(), s))(t)
 					sum += l / float64(3*len(all)*len(who))
 				}
 			}
 		}
 		return sum
 	}
-	for name, base := range map[string]func() *sdk.Fleet{"not private": ring, "private": privateRing, "shared": absentRing(2),
-		"not planned for": absentRing(0)} {
+	for name, base := range map[string]func() *sdk.Fleet{"not private": ring, "shared": absentRing(2), "not planned for": absentRing(0)} {
 		t.Run(name, func(t *testing.T) {
 			var eight []int
 			var edges, without []string
@@ -321,9 +294,7 @@ func TestTwoOfTenVanish(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := make("abdefhij", without)
 				all := patient(t, f, inMemory(t, f), func(i int, c *sdk.Config) { c.Oracle = oracle(eight[i]) })
-				if err := errors.Join(runAll(day(t), all)...); err != nil {
-					t.Fatal(err)
-				}
+				ok(t, runAll(day(t), all)...)
 				never = loss(all, eight)
 			})
 			t.Logf("loss %.5f at the start, %.5f where two vanished, %.5f without the two", start, vanished, never)

@@ -1,9 +1,7 @@
 package sdk_test
 
 import (
-	"context"
 	"errors"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,9 +9,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -25,68 +21,6 @@ func recordRing() *sdk.Fleet {
 	f.Method.Batch, f.Method.Estimator = 0, zoest.Tracking
 	f.Privacy = sdk.Privacy{Unit: dpmech.Record, Clip: 0.01, Sigma: 0.1, Delta: 1e-5, EpsilonLimit: 8}
 	return f
-}
-
-// brittle is an oracle that has no loss for one record. A batch with this record gets no losses at all.
-type brittle struct {
-	sdk.OracleFunc
-	bad int
-}
-
-func (o brittle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
-	for i, q := range queries {
-		if q.Sample == o.bad {
-			return errors.New("a batch with record 1 in it has failed")
-		}
-		losses[i], _ = o.OracleFunc(ctx, q.Point, q.Sample)
-	}
-	return nil
-}
-
-func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
-	if sample == o.bad {
-		return 0, errors.New("no loss for record 1")
-	}
-	return o.OracleFunc(ctx, x, sample)
-}
-
-// TestNodesProtectRecords checks that nodes with record-level privacy compute the same bits as their simulation. A
-// failed batch is repeated record by record, so that one invalid record does not make the losses of other records
-// unavailable.
-func TestNodesProtectRecords(t *testing.T) {
-	t.Parallel()
-	f := recordRing()
-	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-		ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Record,
-			&dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = ledger.Close() })
-		c.Ledger = ledger
-		if i == 0 {
-			c.Oracle = brittle{oracle(0), 1}
-		} else {
-			c.Oracle = brittle{oracle(i), -1}
-		}
-	})
-	mustRun(t, all)
-	if st := all[0].Status(); st.FailedQueries != int64(8*f.Method.Tau) {
-		t.Errorf("%d queries have failed, want those of one record, %d", st.FailedQueries, 8*f.Method.Tau)
-	}
-	if x := all[0].Model(); slices.ContainsFunc(x, func(x float32) bool { return math.IsNaN(float64(x)) }) {
-		t.Errorf("the model is %v", x)
-	}
-	cert, err := all[1].Certificate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cert.Verify(); err != nil || !strings.Contains(explain.Certificate(cert), "several records") || cert.Unit != "one record of one client" {
-		t.Errorf("certificate of %q: %v", cert.Unit, err)
-	}
-	if cert.Lifetime == nil || cert.Lifetime.Unit != dpmech.Record {
-		t.Error("the ledger does not name the unit")
-	}
 }
 
 // TestPersonsFleet checks a fleet whose units are persons, each with two places: it must count persons but query each
@@ -155,30 +89,5 @@ func TestRecordFleetFaults(t *testing.T) {
 	defer func() { _ = cfg.Ledger.Close() }()
 	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrUnit) || !strings.Contains(err.Error(), `delete it and create it again with the unit "record"`) {
 		t.Errorf("a ledger for each client: %v", err)
-	}
-}
-
-// TestSuggestRecords checks that a suggestion for record-level privacy depends only on public numbers, fits its budget,
-// and is a valid fleet.
-func TestSuggestRecords(t *testing.T) {
-	for _, epsilon := range []float64{0.5, 1, 8} {
-		f := recordRing()
-		f.Method, f.Privacy = sdk.Method{}, sdk.Privacy{Unit: dpmech.Record, EpsilonLimit: epsilon}
-		var err error
-		f.Method, f.Privacy, err = plan.Suggest(plan.Known{Dim: f.Dim, Samples: f.Records, Method: f.Method, Privacy: f.Privacy, Open: true})
-		if err == nil {
-			_, err = f.Plan()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		spent := f.Privacy.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, f.Privacy.Delta)
-		if spent > epsilon || spent < 0.999*epsilon || f.Method.Tau > 64 || f.Method.Estimator != zoest.Tracking {
-			t.Errorf("epsilon %v for %v, %d queries, %v", spent, epsilon, f.Method.Tau, f.Method.Estimator)
-		}
-		forecast, err := plan.Forecast(f, 0)
-		if err != nil || forecast.Signal <= 0 {
-			t.Errorf("forecast %+v: %v", forecast, err)
-		}
 	}
 }

@@ -21,8 +21,7 @@ import (
 // second time. The world has no keys; change completes the configuration of each process of "b", and looks counts its
 // releases. It is for a bubble of package synctest.
 func denied(t *testing.T, change func(c *sdk.Config)) (w *tinytest.World, looks *atomic.Int64) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	f := only(2, privateRing())
 	looks = new(atomic.Int64)
 	w = &tinytest.World{Fleet: f, Samples: samples[:2], Link: messages(t, f, func(_ tinytest.Packet, m admm.Message) []admm.Message {
 		if m.Kind == admm.Release {
@@ -34,10 +33,7 @@ func denied(t *testing.T, change func(c *sdk.Config)) (w *tinytest.World, looks 
 		c.Key, c.Keys, c.Noise = nil, nil, nil
 		change(c)
 	}
-	a, err := w.Play("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must(w.Play("a"))(t)
 	go func() {
 		for {
 			_, ask, err := a.Await(t.Context(), admm.Probe)
@@ -49,14 +45,10 @@ func denied(t *testing.T, change func(c *sdk.Config)) (w *tinytest.World, looks 
 	return w, looks
 }
 
-func newLedger(t *testing.T) (path string, l *state.Ledger) {
+func newLedger(t *testing.T, limit *dpmech.Limit) (path string, l *state.Ledger) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "ledger")
-	l, err := state.CreateLedger(path, "d", dpmech.Client, nil, state.NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path, l
+	return path, must(state.CreateLedger(path, "d", dpmech.Client, limit, state.NeverUsed))(t)
 }
 
 // TestNoSecondLook checks that a node without a store never releases the same data twice, even if a neighbor claims
@@ -64,18 +56,12 @@ func newLedger(t *testing.T) (path string, l *state.Ledger) {
 // a second node with the same name that was created before the first node ran.
 func TestNoSecondLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, ledger := newLedger(t)
+		_, ledger := newLedger(t, nil)
 		defer ledger.Close()
 		var cfg sdk.Config
 		w, looks := denied(t, func(c *sdk.Config) { c.Ledger = ledger; cfg = *c })
-		first, err := w.Start("b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		twin, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must(w.Start("b"))(t)
+		twin := must(sdk.New(cfg))(t)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- first.Run(ctx) }()
@@ -106,13 +92,9 @@ func TestNoSecondLook(t *testing.T) {
 // before.
 func TestLedgerComesLater(t *testing.T) {
 	t.Parallel()
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:1], nil
+	f := only(1, privateRing())
 	dir := t.TempDir()
-	ledger, err := state.CreateLedger(filepath.Join(dir, "ledger"), "d", dpmech.Client, nil, state.NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ledger := newLedger(t, nil)
 	defer ledger.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
@@ -122,31 +104,20 @@ func TestLedgerComesLater(t *testing.T) {
 		}
 	}
 	for incarnation := range 2 {
-		store, err := state.Open(filepath.Join(dir, "state"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(state.Open(filepath.Join(dir, "state")))(t)
 		cfg.Store = store
-		n, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = n.Run(ctx)
+		n := must(sdk.New(cfg))(t)
+		err := n.Run(ctx)
 		if incarnation == 0 && !errors.Is(err, context.Canceled) || incarnation == 1 && err != nil {
 			t.Fatalf("incarnation %d: %v", incarnation, err)
 		}
 		if incarnation == 1 {
-			cert, err := n.Certificate()
-			if err != nil {
-				t.Fatal(err)
-			}
+			cert := must(n.Certificate())(t)
 			if cert.Rounds != 8 || cert.Lifetime.Rho != cert.Rho {
 				t.Errorf("%d releases that cost %v, and %v in the ledger", cert.Rounds, cert.Rho, cert.Lifetime.Rho)
 			}
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, store.Close())
 		ctx, cfg.Ledger = t.Context(), ledger
 	}
 }
@@ -154,8 +125,7 @@ func TestLedgerComesLater(t *testing.T) {
 // TestCertificateIsCheckedFirst checks that an error that would prevent a certificate is reported before the node
 // releases anything.
 func TestCertificateIsCheckedFirst(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:1], nil
+	f := only(1, privateRing())
 	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0],
 		ConditionalOn: []string{"two\nlines"}}
 	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "conditional_on[0]") {

@@ -72,8 +72,7 @@ func TestDeadlySample(t *testing.T) {
 // TestPanicIsTheEnd checks that a node whose Run panicked refuses to continue, because its last release may not have
 // been stored.
 func TestPanicIsTheEnd(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:1], nil
+	f := only(1, privateRing())
 	saves := 0
 	store := saving{memStore(t), func(state.Record) error {
 		if saves++; saves == 2 {
@@ -106,8 +105,7 @@ func (r *reopened) Opened() <-chan string { return r.opened }
 // TestReachedAtWork checks that a neighbor that reconnects while a node is computing the next round receives the node's
 // last release at once, before the computation ends.
 func TestReachedAtWork(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+	f := only(2, privateRing())
 	trs := inMemory(t, f)
 	opened, second, rounds := make(chan string, 1), make(chan struct{}), []int(nil)
 	trs[1] = &reopened{linked(f, trs, 1, messages(t, f, func(_ tinytest.Packet, m admm.Message) []admm.Message {

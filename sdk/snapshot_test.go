@@ -1,7 +1,6 @@
 package sdk_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
 // brief formats a saved state without its vectors, for failure messages.
@@ -29,29 +27,19 @@ func brief(k *state.Snapshot) string {
 // Constant reading neither disturbs the node nor yields a partial state.
 func TestReadSnapshot(t *testing.T) {
 	t.Parallel()
-	f := &sdk.Fleet{
-		Run: "alone", Dim: 2000, Members: []string{"a"},
-		Method:  sdk.Method{Rounds: 40, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.01}, Mu: []float64{0.1}},
-		Privacy: sdk.Privacy{NonPrivate: true},
-	}
+	f := only(1, ring())
+	f.Dim = 2000
 	dir := filepath.Join(t.TempDir(), "state")
 	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
-	store, err := state.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(state.Open(dir))(t)
 	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "slot-0 holds nothing yet") {
 		t.Errorf("nothing saved: %v", err)
 	}
 	if used, err := state.InUse(dir); !used || err != nil {
 		t.Errorf("an open store is in use: %v, %v", used, err)
-	}
-	tr, err := mem.New("a").Node("a")
-	if err != nil {
-		t.Fatal(err)
 	}
 	stop, busy := make(chan struct{}), sync.WaitGroup{}
 	busy.Go(func() {
@@ -72,28 +60,20 @@ func TestReadSnapshot(t *testing.T) {
 			last = k.Round
 		}
 	})
-	n, err := sdk.New(sdk.Config{
-		Fleet: f, Name: "a", Samples: 3, Transport: tr, Store: store,
-		Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
-			return float64(x[sample]), nil
-		}),
-		Events: sdk.Events{Released: func(round int, x []float32) {
+	n := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
+		c.Store = store
+		c.Events.Released = func(round int, x []float32) {
 			k, err := state.ReadSnapshot(dir)
 			if err != nil || k.Round != round || !slices.Equal(k.Model, x) || k.Member != "a" || k.Fleet != f.Hash() ||
 				k.Build == "" {
 				t.Errorf("round %d: kept %s, error %v", round, brief(k), err)
 			}
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = n.Run(t.Context())
+		}
+	})[0]
+	ok(t, n.Run(t.Context()))
 	close(stop)
 	busy.Wait()
-	if err := errors.Join(err, store.Close()); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, store.Close())
 	if used, err := state.InUse(dir); used || err != nil {
 		t.Errorf("a closed store is in use: %v, %v", used, err)
 	}
@@ -113,13 +93,10 @@ func TestReadSnapshot(t *testing.T) {
 // TestNodeReservesItsState checks that before a node makes a release, it reserves enough disk space for its largest
 // state, so that saving a state never lengthens a file.
 func TestNodeReservesItsState(t *testing.T) {
-	f := ring()
-	f.Members, f.Edges, f.Dim = f.Members[:1], nil, 4000
+	f := only(1, ring())
+	f.Dim = 4000
 	dir := t.TempDir()
-	store, err := state.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(state.Open(dir))(t)
 	defer store.Close()
 	all := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) { c.Store = store })
 	size := func() (both int64) {

@@ -1,12 +1,10 @@
 package sdk_test
 
 import (
-	"bytes"
 	"log/slog"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -114,38 +112,6 @@ func (s *soup) next(kept [][]byte) []byte {
 	}
 }
 
-type tally struct {
-	mu    sync.Mutex
-	lines int
-}
-
-func (c *tally) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lines += bytes.Count(b, []byte("\n"))
-	return len(b), nil
-}
-
-// junkWanted returns how many malformed frames a test sends: the value of SPADE_JUNK if it is set, otherwise usual/10
-// with -short, usual with SPADE_LONG, and usual/4 with neither.
-func junkWanted(t *testing.T, usual int) int {
-	t.Helper()
-	switch {
-	case testing.Short():
-		usual /= 10
-	case !long:
-		usual /= 4
-	}
-	if s := os.Getenv("SPADE_JUNK"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		usual = n
-	}
-	return usual
-}
-
 func memory() (heap, sys uint64) {
 	var m runtime.MemStats
 	runtime.GC()
@@ -157,47 +123,44 @@ func memory() (heap, sys uint64) {
 // how the victim reacts.
 func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	t.Helper()
-	codec, err := wire.NewCodec(f.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	codec := must(wire.NewCodec(f.Dim))(t)
 	pot := &soup{codec: codec, junk: junk, chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Last()}
 	trs[2] = linked(f, trs, 2, pot.link)
-	log := &tally{}
+	log := new(journal)
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.Linger = 5 * time.Second
 		if i == 1 {
 			c.Logger = slog.New(slog.NewTextHandler(log, nil))
 		}
 	})
-	began := time.Now()
 	mustRun(t, all)
-	took := time.Since(began)
 	heapAfter, sysAfter := memory()
 	st := all[1].Status()
-	t.Logf("%d frames of junk, %d of them no frames and %d refused, in %v; heap %+d bytes, system %+d bytes, %d lines "+
-		"in the log",
-		pot.sent, pot.bad, st.Refused, took, int64(heapAfter-pot.heap), int64(sysAfter-pot.sys), log.lines)
 	if pot.sent != junk || st.Refused < pot.bad || pot.bad < int64(junk)/2 {
 		t.Errorf("%d frames of junk sent, want %d; %d are no frames, and %d were refused", pot.sent, junk, pot.bad, st.Refused)
 	}
-	if heapAfter > pot.heap+1<<20 || sysAfter > pot.sys+32<<20 {
+	if heapAfter > pot.heap+uint64(50*junk) || sysAfter > pot.sys+32<<20 { // 50 bytes are less than a frame
 		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-pot.heap), int64(sysAfter-pot.sys))
 	}
-	if log.lines > 200 {
-		t.Errorf("%d lines in the log", log.lines)
+	if n := strings.Count(log.String(), "\n"); n > 200 {
+		t.Errorf("%d lines in the log", n)
 	}
 	sameModels(t, all, simulated(t, f))
 }
 
-// TestByteSoup sends a node 100,000 malformed frames, or fewer: see junkWanted. The node must count them, store
-// nothing, and be otherwise unaffected.
+// TestByteSoup sends a node 5,000 malformed frames, 50,000 with SPADE_LONG, or the number in SPADE_JUNK. The node must count
+// them, store nothing, and be otherwise unaffected.
 func TestByteSoup(t *testing.T) {
+	junk := 5000
+	if long {
+		junk = 50_000
+	}
+	junk = wanted(t, "SPADE_JUNK", junk)
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // pauses take no real time here
 				f := path(private)
-				simmer(t, f, inMemory(t, f), junkWanted(t, 50_000))
+				simmer(t, f, inMemory(t, f), junk)
 			})
 		})
 	}

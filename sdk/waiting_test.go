@@ -29,8 +29,7 @@ func (unreachable) Peers() []transport.PeerStatus {
 func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sdk.Config)) (lines []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := ring()
-		f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
+		f := only(3, ring())
 		net, began := mem.New(f.Members...), time.Now()
 		var text bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

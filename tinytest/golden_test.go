@@ -13,46 +13,78 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.trace from what the code computes now")
+
+// kite is a graph of six clients: a ring with a chord. Degrees are 2 and 3.
+var kite = [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {0, 5}, {0, 3}}
+
+func private(i int, c *admm.Config) {
+	noise := rng.New(77, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+	c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.05}, &noise
+}
+
+// clientsOf returns one client with the loss of the paper for each node of the kite. change adjusts each configuration.
+func clientsOf(t *testing.T, change func(i int, c *admm.Config)) []sim.Client {
+	t.Helper()
+	const dim = 70
+	g, err := graph.New(6, kite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := make([]sim.Client, 6)
+	for i := range clients {
+		cfg := admm.Config{
+			Estimator: zoest.Config{Dim: dim, Samples: 4 + i%3, Batch: 3, Seed: 11, Client: uint32(i)},
+			Neighbors: g.Neighbors(i), Consensus: g.Chebyshev(),
+			Rounds: 6, Cooldown: 2, Tau: 2,
+			Rho: 1, Beta: 1.5, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3},
+			NonPrivate: true,
+		}
+		change(i, &cfg)
+		clients[i] = sim.Client{Config: cfg, Oracle: tinytest.SquaredProbability(5, i, dim, cfg.Estimator.Samples)}
+	}
+	return clients
+}
 
 // TestGoldenNetwork checks that a whole network computes the same bits on every processor, with assembly and without.
 // Each estimator, and each distribution of directions occurs in at least one of these runs of six clients.
 // A vector of dimension 70 needs more than one word of signs and more than one pass over the 64 lanes of package vec.
 // After an intended change of results, rewrite the files with -update.
 func TestGoldenNetwork(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(i int, c *admm.Config)
-	}{
-		"paper": {},
-		"tracking-walsh": {change: func(i int, c *admm.Config) {
+	for name, change := range map[string]func(i int, c *admm.Config){
+		"paper": func(int, *admm.Config) {},
+		"tracking-walsh": func(i int, c *admm.Config) {
 			c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh
-		}},
-		"walsh-batch": {change: func(i int, c *admm.Config) {
+		},
+		"walsh-batch": func(i int, c *admm.Config) {
 			c.Estimator.Directions, c.Estimator.Batch = zoest.Walsh, 0
-		}},
-		"private": {change: private},
-		"private-grid": {change: func(i int, c *admm.Config) {
+		},
+		"private": private,
+		"private-grid": func(i int, c *admm.Config) {
 			private(i, c)
 			c.Estimator.Kind, c.GridStep = zoest.Tracking, 0.05/16
 			c.X0 = make([]float32, 70)
 			for k := range c.X0 {
 				c.X0[k] = float32(k%9-4) / 8
 			}
-		}},
-		"schedules": {change: func(i int, c *admm.Config) {
+		},
+		"schedules": func(i int, c *admm.Config) {
 			c.Tau, c.Estimator.Kind, c.Estimator.Window = 1+i%3, zoest.Kind(1-i%2), i
 			c.Eta = admm.Schedule{0.3, 0.25, 0.2, 0.15, 0.1, 0.05}
 			c.Mu = admm.Schedule{0.3, 0.3, 0.2, 0.2, 0.1, 0.1}
-		}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clients := clientsOf(t, kite, 6, 70, c.change)
-			network, err := sim.New(clients)
+			network, err := sim.New(clientsOf(t, change))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,6 +2,7 @@ package tinytest
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -16,8 +17,7 @@ type Player struct {
 	Transport transport.Transport // for frames that are no messages
 	Scope     signed.Scope        // of what this member signs
 
-	world *World
-	name  string
+	key   ed25519.PrivateKey
 	codec *wire.Codec
 }
 
@@ -38,7 +38,7 @@ func (w *World) Play(member string) (*Player, error) {
 	w.mu.Lock()
 	w.closes[member] = tr.Close
 	w.mu.Unlock()
-	return &Player{tr, signed.NewScope(w.Fleet.Run, w.Fleet.Hash(), member), w, member, codec}, nil
+	return &Player{tr, signed.NewScope(w.Fleet.Run, w.Fleet.Hash(), member), w.Key(member), codec}, nil
 }
 
 // Send sends a message.
@@ -73,7 +73,7 @@ func (p *Player) Sign(m *admm.Message, before *signed.Statement) *signed.Stateme
 	if before != nil {
 		s.Prev = before.ID(p.Scope)
 	}
-	s.Sign(p.world.Key(p.name), p.Scope)
+	s.Sign(p.key, p.Scope)
 	m.Signed.Own = s.Append(nil)
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,28 +113,14 @@ type bent struct {
 }
 
 func (b *bent) Send(ctx context.Context, to string, frame []byte) error {
-	if b.send == nil {
-		return b.Transport.Send(ctx, to, frame)
-	}
 	return b.send(ctx, to, frame)
 }
-
-func (b *bent) Recv(ctx context.Context) (string, []byte, error) {
-	if b.recv == nil {
-		return b.Transport.Recv(ctx)
-	}
-	return b.recv(ctx)
-}
-
-func (b *bent) Close() error {
-	if b.close == nil {
-		return b.Transport.Close()
-	}
-	return b.close()
-}
+func (b *bent) Recv(ctx context.Context) (string, []byte, error) { return b.recv(ctx) }
+func (b *bent) Close() error                                     { return b.close() }
 
 // TestWrongTransports checks that TestTransport names the broken rule for each of several faulty transports.
 func TestWrongTransports(t *testing.T) {
+	var gone atomic.Bool // whether a member of the network has closed
 	for name, c := range map[string]struct {
 		rule string
 		wrap func(names []string, b *bent)
@@ -200,7 +187,16 @@ func TestWrongTransports(t *testing.T) {
 				return b.Transport.Send(ctx, to, frame)
 			}
 		}},
-		"ends with its peers": {"when a peer ends", nil},
+		"ends with its peers": {"when a peer ends", func(_ []string, b *bent) {
+			gone.Store(false)
+			b.close = func() error { gone.Store(true); return b.Transport.Close() }
+			b.recv = func(ctx context.Context) (string, []byte, error) {
+				if gone.Load() {
+					return "", nil, transport.ErrClosed
+				}
+				return b.Transport.Recv(ctx)
+			}
+		}},
 		"one Recv at a time": {"several goroutines at once", func(_ []string, b *bent) {
 			var mu sync.Mutex
 			b.recv = func(ctx context.Context) (string, []byte, error) {
@@ -212,26 +208,18 @@ func TestWrongTransports(t *testing.T) {
 			}
 		}},
 		"still open after Close": {"after Close", func(_ []string, b *bent) {
-			closed := false
-			var mu sync.Mutex
-			b.close = func() error { mu.Lock(); defer mu.Unlock(); closed = true; return b.Transport.Close() }
 			b.send = func(ctx context.Context, to string, frame []byte) error {
 				err := b.Transport.Send(ctx, to, frame)
-				mu.Lock()
-				defer mu.Unlock()
-				if closed && errors.Is(err, transport.ErrClosed) {
+				if errors.Is(err, transport.ErrClosed) {
 					return errors.New("broken pipe")
 				}
 				return err
 			}
 		}},
 		"complains of a second Close": {"a further Close returns nil", func(_ []string, b *bent) {
-			var mu sync.Mutex
-			n := 0
+			var n atomic.Int64
 			b.close = func() error {
-				mu.Lock()
-				defer mu.Unlock()
-				if n++; n > 1 {
+				if n.Add(1) > 1 {
 					return errors.New("closed twice")
 				}
 				return b.Transport.Close()
@@ -240,30 +228,11 @@ func TestWrongTransports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var gone chan struct{} // closed when the first member of a network closes
-				var once *sync.Once
-				err := tinytest.TestTransport(inMemory(1<<16,
-					func(i int, names []string, tr transport.Transport) transport.Transport {
-						b := &bent{Transport: tr}
-						if c.wrap != nil {
-							c.wrap(names, b)
-							return b
-						}
-						if i == 0 {
-							gone, once = make(chan struct{}), &sync.Once{}
-						}
-						end, once := gone, once
-						b.close = func() error { once.Do(func() { close(end) }); return b.Transport.Close() }
-						b.recv = func(ctx context.Context) (string, []byte, error) {
-							select {
-							case <-end:
-								return "", nil, transport.ErrClosed
-							default:
-								return b.Transport.Recv(ctx)
-							}
-						}
-						return b
-					}))
+				err := tinytest.TestTransport(inMemory(1<<16, func(_ int, names []string, tr transport.Transport) transport.Transport {
+					b := &bent{tr, tr.Send, tr.Recv, tr.Close}
+					c.wrap(names, b)
+					return b
+				}))
 				if c.rule == "" && err != nil || !strings.Contains(fmt.Sprint(err), c.rule) {
 					t.Errorf("error %v, want one with %q", err, c.rule)
 				}

@@ -66,3 +66,16 @@ func TestCheckBroker(t *testing.T) {
 		t.Error("CheckProxy accepts an IPv6 address without brackets")
 	}
 }
+
+func FuzzParseAddress(f *testing.F) {
+	f.Add("wss://host:1/path")
+	f.Add("wss://[::1]:443")
+	f.Add("ws://host")
+	f.Add("host:1")
+	f.Fuzz(func(t *testing.T, text string) {
+		host, hostPort, err := transport.ParseAddress(text)
+		if err == nil && (!strings.HasPrefix(strings.ToLower(transport.AddressURL(text)), "wss:") || host == "" || hostPort == "") {
+			t.Errorf("%q is taken for %+v", text, hostPort)
+		}
+	})
+}

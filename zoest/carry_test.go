@@ -43,29 +43,6 @@ func TestCarryAgainstSum(t *testing.T) {
 	}
 }
 
-// TestCarryShrinksNoise checks that for a constant model the variance of the result of Carry is (1-b)/(1+b) times the
-// variance of an estimate.
-func TestCarryShrinksNoise(t *testing.T) {
-	const b, rounds = 0.8, 4000
-	cfg := Config{Dim: 8, Samples: 3, Seed: 5, Momentum: b}
-	e, x := newTest(t, cfg), make([]float32, cfg.Dim)
-	var fresh, carried, freshMean, carriedMean float64
-	for round := range rounds {
-		e.Fill(round, x, 0.5)
-		drive(t, e, wild)
-		e.Step(x)
-		drive(t, e, wild)
-		v := e.Estimate()
-		fresh, freshMean = fresh+float64(v[0])*float64(v[0])/rounds, freshMean+float64(v[0])/rounds
-		e.Carry(v)
-		carried, carriedMean = carried+float64(v[0])*float64(v[0])/rounds, carriedMean+float64(v[0])/rounds
-	}
-	ratio := (carried - carriedMean*carriedMean) / (fresh - freshMean*freshMean)
-	if want := (1 - b) / (1 + b); math.Abs(ratio/want-1) > 0.2 {
-		t.Errorf("the variance is %.3f of an estimate's, want about %.3f", ratio, want)
-	}
-}
-
 // TestCarryForgetsWhatIsTooLarge checks that Carry returns even values that are too large for any useful run, so that
 // callers can refuse or clip them. It must not keep such values in its memory, which must stay finite to be stored.
 func TestCarryForgetsWhatIsTooLarge(t *testing.T) {

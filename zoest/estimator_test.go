@@ -50,12 +50,12 @@ const unit = 0x1p-24
 // Let B be the largest magnitude of a loss. Rounding explains a difference of up to k*unit*B. For abar, k is the sum of
 // m for the mean of the table (each of its m partial sums is at most m*B, and the sum is divided by m), 8 for each row
 // that was replaced after that, and a constant. For v, k also includes 3b for the terms of the batch.
-func shadow(t *testing.T, cfg Config, planted fault) error {
+func shadow(t *testing.T, cfg Config) error {
 	t.Helper()
 	const rounds, steps = 4, 5
 	r := rand.New(rand.NewPCG(cfg.Seed, uint64(cfg.Client)))
 	e := newTest(t, cfg)
-	ref := &reference{cfg: cfg, fault: planted}
+	ref := &reference{cfg: cfg}
 	b := cfg.Batch
 	if b == 0 {
 		b = cfg.Samples
@@ -160,48 +160,14 @@ func TestEstimatorAgainstReference(t *testing.T) {
 			{1, 1, 1}, {5, 7, 1}, {5, 7, 3}, {5, 7, 7}, {5, 7, 0}, {64, 3, 2}, {65, 12, 5}, {200, 2, 1}, {piece + 70, 4, 3},
 		} {
 			t.Run(fmt.Sprint(dist, size), func(t *testing.T) {
-				for client := range uint32(5) {
+				for client := range uint32(2) {
 					cfg := Config{Dim: size.d, Samples: size.m, Batch: size.b, Directions: dist, Seed: 77, Client: client}
-					if err := shadow(t, cfg, sound); err != nil {
+					if err := shadow(t, cfg); err != nil {
 						t.Fatalf("client %d: %v", client, err)
 					}
 				}
 			})
 		}
-	}
-}
-
-// TestReferenceFaultsAreSeen checks that the comparison with the reference detects every mutation, including mutations
-// that no statistic of v can detect.
-func TestReferenceFaultsAreSeen(t *testing.T) {
-	cfg := Config{Dim: 5, Samples: 7, Batch: 3, Seed: 78}
-	for _, f := range []fault{dividesByMu, wrongSign, sumsBatch, keepsRows, keepsMean} {
-		if err := shadow(t, cfg, f); err == nil {
-			t.Errorf("mutation %d is not detected", f)
-		}
-	}
-}
-
-// TestClientsDrawApart checks that clients with the same seed and the same losses draw different directions and
-// batches.
-func TestClientsDrawApart(t *testing.T) {
-	x := make([]float32, 200)
-	var points [][]float32
-	var batches [][]int
-	for client := range uint32(2) {
-		e := newTest(t, Config{Dim: 200, Samples: 100, Batch: 50, Seed: 1, Client: client})
-		e.Fill(0, x, 1)
-		q, _ := next(e)
-		points = append(points, slices.Clone(q.Point))
-		drive(t, e, func(Query) float64 { return 1 })
-		e.Step(x)
-		batches = append(batches, slices.Clone(e.todo))
-	}
-	if slices.Equal(points[0], points[1]) {
-		t.Error("two clients ask the same question")
-	}
-	if slices.Equal(batches[0], batches[1]) {
-		t.Error("two clients draw the same batch")
 	}
 }
 

@@ -3,9 +3,9 @@ package zoest
 import (
 	"fmt"
 	"math"
+	"os"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -108,21 +108,6 @@ func (p problem) estimator(t *testing.T, dist Distribution, b int, mu float64) r
 	}
 }
 
-func (p problem) planted(f fault, dist Distribution, b int, mu float64) run {
-	r := reference{cfg: p.config(dist, b), fault: f}
-	ask := func(x []float64, h int) float64 { return at(p, x, h) }
-	return func(round int) (first, last []float64) {
-		r.fill(round, wide(p.x), mu, ask)
-		for s, phi := range p.phi {
-			last = r.step(wide(phi), ask)
-			if s == 0 {
-				first = last
-			}
-		}
-		return first, last
-	}
-}
-
 // moments describes a vector over many rounds: the mean of each coordinate and of the squared length, with their
 // standard errors.
 type moments struct {
@@ -179,21 +164,14 @@ func meanFault(m moments, want []float64) error {
 }
 
 // TestConditionalMeanIsExact compares the measured conditional mean with the exact mean over all 8 sign vectors, for a
-// large radius. With 30000 rounds, the standard error is about 0.002, while mu times the gradient is about 0.1.
-//
-// The test must detect all mutations that change the mean. Dividing by mu, or using the wrong sign, changes the mean
-// from the first step on. Summing over the batch, or not recomputing the table's mean, changes it only after rows have
-// been replaced at points with a different gradient. If the table is never refreshed, the mean is still correct,
-// because the rows cancel against their own mean; only TestReferenceFaultsAreSeen detects that mutation.
+// large radius. With 30000 rounds, the standard error is about 0.002, otherwise 0.005, while mu times the gradient is about
+// 0.1. If the table is never refreshed, the mean is still correct, because the rows cancel against their own mean; only
+// TestEstimatorAgainstReference detects that.
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
-	n := 30000
-	if brief() {
-		n = 5000
-	}
 	want0, want3 := p.smoothed(p.phi[0], mu), p.smoothed(p.phi[3], mu)
 	for _, b := range []int{1, 3, 4} {
-		first, last := measure(p.estimator(t, Rademacher, b, mu), len(p.x), n)
+		first, last := measure(p.estimator(t, Rademacher, b, mu), len(p.x), rounds(30000))
 		if err := meanFault(first, want0); err != nil {
 			t.Errorf("batch %d, first step: %v", b, err)
 		}
@@ -201,26 +179,14 @@ func TestConditionalMeanIsExact(t *testing.T) {
 			t.Errorf("batch %d, fourth step: %v", b, err)
 		}
 	}
-	for _, c := range []struct {
-		fault       fault
-		name        string
-		first, last bool // whether the mean of the first and of the last estimate shows the mutation
-	}{
-		{sound, "the reference", false, false},
-		{dividesByMu, "division by mu", true, true},
-		{wrongSign, "wrong sign", true, true},
-		{sumsBatch, "sum over the batch", false, true},
-		{keepsMean, "table mean not recomputed", false, true},
-		{keepsRows, "table never refreshed", false, false},
-	} {
-		first, last := measure(p.planted(c.fault, Rademacher, 2, mu), len(p.x), n/3)
-		if err := meanFault(first, want0); (err != nil) != c.first {
-			t.Errorf("%s, first step: %v, want an error: %v", c.name, err, c.first)
-		}
-		if err := meanFault(last, want3); (err != nil) != c.last {
-			t.Errorf("%s, fourth step: %v, want an error: %v", c.name, err, c.last)
-		}
+}
+
+// rounds returns the number of rounds of a statistical test: the given one with SPADE_LONG, otherwise a sixth of it.
+func rounds(most int) int {
+	if os.Getenv("SPADE_LONG") == "" {
+		return most / 6
 	}
+	return most
 }
 
 // TestRemainderBound checks that the exact distance between E[u f(x + mu*u)] and mu*grad f(x) is at most c_r*mu^2, as
@@ -244,15 +210,10 @@ func TestRemainderBound(t *testing.T) {
 
 // TestSecondMoment checks E|v|^2 <= 9 Q^2 with Q^2 = R_u^2 M_2 / c_u^2 = d*M_2. If the loss is 1 everywhere, then M_2 =
 // 1, every row has squared length d, and E|v|^2 is known at every step: d/b from the fresh queries plus d*(1/b - 1/m)
-// from the difference between the sampled rows and the mean of the table. The test must detect the use of the sum over
-// the batch instead of its mean: with b = m = 8, the sum has E|v|^2 = (8 + 8*(1-1/8)^2) Q^2 = 14.1 Q^2.
+// from the difference between the sampled rows and the mean of the table. The sum over the batch instead of its mean would
+// exceed the bound: with b = m = 8, it has E|v|^2 = (8 + 8*(1-1/8)^2) Q^2 = 14.1 Q^2.
 func TestSecondMoment(t *testing.T) {
-	n := 10000
-	if brief() {
-		n = 3000
-	}
 	const d, m, mu = 3, 8, 0.5
-	constant := func([]float64, int) float64 { return 1 }
 	x := make([]float32, d)
 	for _, b := range []int{1, 3, 8} {
 		e := newTest(t, Config{Dim: d, Samples: m, Batch: b, Seed: 7})
@@ -268,7 +229,7 @@ func TestSecondMoment(t *testing.T) {
 				}
 			}
 			return v0, wide(e.Estimate())
-		}, d, n)
+		}, d, rounds(12000))
 		want := d * (2/float64(b) - 1.0/m)
 		for step, got := range map[int]moments{0: first, 3: last} {
 			if math.Abs(got.square-want) > 5*got.seSq {
@@ -277,88 +238,6 @@ func TestSecondMoment(t *testing.T) {
 			if got.square > 9*d {
 				t.Errorf("batch %d, step %d: E|v|^2 is %.4f, above 9 Q^2 = %d", b, step, got.square, 9*d)
 			}
-		}
-	}
-	wrong := reference{cfg: Config{Dim: d, Samples: m, Batch: m, Seed: 7}, fault: sumsBatch}
-	got, _ := measure(func(round int) (v0, v3 []float64) {
-		wrong.fill(round, wide(x), mu, constant)
-		v := wrong.step(wide(x), constant)
-		return v, v
-	}, d, n/10)
-	if got.square <= 9*d {
-		t.Errorf("a sum over the batch has E|v|^2 = %.4f and keeps the bound: the test has no power", got.square)
-	}
-
-	// If the loss varies, M_2 is at most the largest mean square of a component's loss near the points, a tighter bound
-	// than 1.
-	p := logistic
-	first, last := measure(p.estimator(t, Rademacher, 2, mu), 3, n)
-	var m2 float64
-	for _, phi := range p.phi {
-		for h := range p.a {
-			var sum float64
-			y := make([]float64, d)
-			for signs := range 1 << d {
-				for j := range y {
-					y[j] = float64(phi[j]) + mu*(1-2*float64(signs>>j&1))
-				}
-				sum += math.Pow(at(p, y, h), 2) / (1 << d)
-			}
-			m2 = max(m2, sum)
-		}
-	}
-	for step, got := range map[int]moments{0: first, 3: last} {
-		if got.square > 9*d*m2 {
-			t.Errorf("step %d: E|v|^2 is %.4f, above 9 Q^2 = %.4f", step, got.square, 9*d*m2)
-		}
-	}
-}
-
-// TestNoisyQueries checks that Lemma 1 holds if the oracle adds measurement noise with mean 0 and variance 1/4, drawn
-// independently for each query. The conditional mean must be that of the noiseless loss, the rows of the table must
-// satisfy (1/m) sum E|a_h|^2 <= Q^2, and the estimate must satisfy E|v|^2 <= 9 Q^2, with M_2 increased by the variance
-// of the noise. Noise with mean 4 also leaves the conditional mean of v unchanged (because E u = 0), but increases the
-// second moments, which the test must detect.
-func TestNoisyQueries(t *testing.T) {
-	const mu, b, variance = 0.5, 2, 0.25
-	n := 40000
-	if brief() {
-		n = 8000
-	}
-	p := logistic
-	d, q2 := len(p.x), float64(len(p.x))*(1+variance)
-	for _, mean := range []float64{0, 4} {
-		e := newTest(t, p.config(Rademacher, b))
-		noise := rng.New(9, rng.Address{Purpose: rng.Noise})
-		ask := func(q Query) float64 { return at(p, q.Point, q.Sample) + mean + math.Sqrt(variance)*noise.Normal() }
-		var rows float64
-		first, last := measure(func(round int) (v0, v3 []float64) {
-			e.Fill(round, p.x, mu)
-			drive(t, e, ask)
-			for s, phi := range p.phi {
-				e.Step(phi)
-				drive(t, e, ask)
-				if s == 0 {
-					v0 = wide(e.Estimate())
-				}
-			}
-			for h := range p.a {
-				for _, x := range tableOf(e).row(h) {
-					rows += float64(x) * float64(x) / float64(n*len(p.a))
-				}
-			}
-			return v0, wide(e.Estimate())
-		}, d, n)
-		for step, got := range map[int]moments{0: first, 3: last} {
-			if err := meanFault(got, p.smoothed(p.phi[step], mu)); err != nil {
-				t.Errorf("noise of mean %v, step %d: %v", mean, step, err)
-			}
-			if over := got.square > 9*q2; over != (mean > 0) {
-				t.Errorf("noise of mean %v, step %d: E|v|^2 is %.3f, 9 Q^2 is %.3f", mean, step, got.square, 9*q2)
-			}
-		}
-		if over := rows > q2; over != (mean > 0) {
-			t.Errorf("noise of mean %v: the rows of the table have a mean square of %.3f, Q^2 is %.3f", mean, rows, q2)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -127,59 +126,15 @@ func TestAsk(t *testing.T) {
 	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // a failed batch uses up no try
 		t.Errorf("failed batch without retries: %v, losses %v", err, losses)
 	}
+	half.single, half.answer = 0, func(int, int) (float64, error) { return 0, down }
+	if err := Ask(t.Context(), half, questions(4), losses, 2); err == nil || half.single != 4*3 {
+		t.Errorf("failed batch, no answers: %v after %d single calls", err, half.single)
+	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	dying := &script{answer: func(int, int) (float64, error) { cancel(); return 0, down }}
 	if err := Ask(ctx, dying, questions(4), losses, 5); !errors.Is(err, context.Canceled) || dying.single != 1 {
 		t.Errorf("canceled: %v after %d calls", err, dying.single)
-	}
-}
-
-// forgetful is an oracle that returns NaN the first few times that a sample is queried, alone or in a batch. The sample
-// whose number is stored in the field "cannot" makes every query and every batch that includes it fail.
-type forgetful struct {
-	cannot int
-	asked  map[int]int
-}
-
-func (f *forgetful) Loss(_ context.Context, _ []float32, sample int) (float64, error) {
-	if sample == f.cannot {
-		return 0, errors.New("cannot take it")
-	}
-	if f.asked[sample]++; sample*7%5 >= f.asked[sample] {
-		return math.NaN(), nil
-	}
-	return float64(sample), nil
-}
-
-func (f *forgetful) Losses(ctx context.Context, queries []Query, losses []float64) error {
-	for _, q := range queries {
-		if q.Sample == f.cannot {
-			return errors.New("the batch has failed")
-		}
-	}
-	for i, q := range queries {
-		losses[i], _ = f.Loss(ctx, q.Point, q.Sample)
-	}
-	return nil
-}
-
-// TestFailedBatchTakesNoTries checks that a sample that makes batches fail does not reduce the number of retries for
-// other samples.
-func TestFailedBatchTakesNoTries(t *testing.T) {
-	for retries := range 6 {
-		var found [2][]float64
-		for i, cannot := range []int{-1, 3} {
-			losses := make([]float64, 10)
-			_ = Ask(t.Context(), &forgetful{cannot, map[int]int{}}, questions(10), losses, retries)
-			found[i] = slices.Delete(losses, 3, 4)
-		}
-		for i := range found[0] {
-			if math.Float64bits(found[0][i]) != math.Float64bits(found[1][i]) {
-				t.Errorf("%d retries: %v beside a sample without a loss, and %v without it", retries, found[1], found[0])
-				break
-			}
-		}
 	}
 }
 

@@ -4,23 +4,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// fault is a mutation of the reference that a test must detect.
-type fault int
-
-const (
-	sound       fault = iota
-	dividesByMu       // the estimate of other papers
-	wrongSign
-	sumsBatch // the mean over the batch without its 1/b
-	keepsRows // no row is ever replaced, so the mean stays too
-	keepsMean // rows are replaced, their mean is not recomputed
-)
-
 // reference implements the estimator as described in the paper, in float64. It makes its own draws at the documented
 // addresses.
 type reference struct {
-	cfg   Config
-	fault fault
+	cfg Config
 
 	round, t int
 	place    int // index of the next direction in its stage
@@ -140,25 +127,12 @@ func (r *reference) step(phi []float64, f ask) []float64 {
 		}
 	}
 	for i := range v {
-		if r.fault != sumsBatch {
-			v[i] /= float64(len(chosen))
-		}
-		v[i] += r.abar[i]
-		switch r.fault {
-		case dividesByMu:
-			v[i] /= r.mu
-		case wrongSign:
-			v[i] = -v[i]
-		}
+		v[i] = v[i]/float64(len(chosen)) + r.abar[i]
 	}
-	if r.fault != keepsRows {
-		for k, h := range chosen {
-			r.a[h] = fresh[k]
-		}
+	for k, h := range chosen {
+		r.a[h] = fresh[k]
 	}
-	if r.fault != keepsMean {
-		r.abar = mean(r.a)
-	}
+	r.abar = mean(r.a)
 	r.t++
 	return v
 }

@@ -128,10 +128,7 @@ func TestTrackingAgainstReference(t *testing.T) {
 // 9 Q^2 = 9d, and E|G_h|^2 <= 1, which the proof requires. The memory persists while rounds alternate between distant
 // points.
 func TestTrackingLemma(t *testing.T) {
-	p, mu, n := logistic, 0.5, 30000
-	if brief() {
-		n = 5000
-	}
+	p, mu, n := logistic, 0.5, rounds(18000)
 	ask := func(q Query) float64 { return at(p, q.Point, q.Sample) }
 	for _, dist := range []Distribution{Rademacher, Walsh} {
 		for _, b := range []int{1, 3, 4} {
@@ -174,7 +171,7 @@ func TestTrackingSecondMoment(t *testing.T) {
 			s := rng.New(1, rng.Address{Purpose: rng.Generate})
 			x := make([]float32, d)
 			var square, rows float64
-			const rounds = 20000
+			const rounds = 4000
 			for round := range rounds {
 				e.Fill(round, x, mu)
 				e.Step(x)

@@ -62,9 +62,10 @@ func TestWalshCoversAllAxes(t *testing.T) {
 // TestWalshOrder checks that part of a stage is as good as a draw without replacement from the N directions of a
 // complete stage. Each coordinate of the mean of m directions must have the mean square (N-m)/(m*(N-1)). Each
 // off-diagonal element of the mean of m matrices uu' must have about the same mean square. For a single direction, the
-// coordinates and their products must have mean 0.
+// coordinates and their products must have mean 0. The mean squares may differ by 5 % to 18 %, for 100 and for 3 coordinates;
+// draws with replacement have up to 2.1 times the mean square.
 func TestWalshOrder(t *testing.T) {
-	const rounds = 4000
+	const rounds = 1000
 	for _, c := range []struct{ d, m int }{{3, 3}, {10, 5}, {10, 17}, {39, 17}, {39, 55}, {100, 55}} {
 		w := newWalsh(Config{Dim: c.d, Seed: 6}, 1)
 		all := 1 << w.bits

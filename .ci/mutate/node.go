@@ -195,7 +195,7 @@ var onNode = []mutation{
 		suite{transcripts, "Transcripts/mistaken"}},
 	{"every file is what is wanted", "cmd/spade-edge/internal/cli/kinds.go", `if kind == "" ||`, `if kind != "" ||`,
 		suite{transcripts, "Transcripts/mistaken"}},
-	{"a column of text is reported for each cell", "cmd/spade-edge/task/lines.go", "if one.rows > 3 &&", "if one.rows > 300 &&", suite{"./cmd/spade-edge/task", "ReadCSVFaults"}},
+	{"a column of text is reported for each cell", "cmd/spade-edge/task/lines.go", "if one.rows > 3 &&", "if one.rows > 300 &&", suite{"./cmd/spade-edge/task", "MessyFiles"}},
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
 }

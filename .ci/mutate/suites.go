@@ -10,7 +10,7 @@ var (
 	method = suite{"./sdk/admm",
 		"Reference|DecayRate|Momentum|BothEnds"}
 	crashes   = suite{"./sdk/admm", "Crashes|Restore|Scenes|LateRepeat"}
-	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
+	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}
 	proofs    = suite{"./dpmech/certificate", "Certificate|SignedBytes"}
 	layman    = suite{"./dpmech/explain", "Guess|Bars"}
@@ -27,7 +27,7 @@ var (
 	pairFile  = suite{"./sdk/state", "PairKeys"}
 	flows     = suite{"./sdk/admm", "Flows|Crashes"}
 	network   = suite{"./sdk/graph", "StabilityLimit|Spectrum"}
-	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|Left$"}
+	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|FilterRounds|Left$"}
 	stated    = suite{"./dpmech/certificate", "SharedNoise|TwoAdversaries"}
 	sums      = suite{"./sdk/admm", "SharedNoise|Absent"}
 	keys      = suite{"./sdk/pair", "Key"}
@@ -48,7 +48,7 @@ var (
 	choices   = suite{"./sdk/plan", "Suggest"}
 	waits     = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places    = suite{"./transport", "ParseAddress"}
-	members   = suite{"./transport/ws", "ConfigOf|NoAddress"}
+	members   = suite{"./transport/ws", "ConfigOf|Probe$"}
 	sends     = suite{"./transport/ws", "SendNow"}
 	adapters  = suite{"./examples/adapter", "Expand|Open|Validate|Parse|Oracle|Task"}
 	programs  = suite{"./sdk/fleetfile", "ProgramTask"}

@@ -62,6 +62,9 @@ func run(dir string, tidy bool, tags string) error {
 		}
 		return err
 	}
+	if tidy {
+		return tidyAll(dir, modules)
+	}
 	version := modules["transport/broker"].requires
 	for folder, m := range modules {
 		if m.public(folder) {
@@ -74,20 +77,6 @@ func run(dir string, tidy bool, tags string) error {
 	o := outsider{dir: dir, env: append(os.Environ(), "GOWORK=off", "GOMODCACHE="+filepath.Join(dir, "cache"), "GOBIN="+filepath.Join(dir, "bin"),
 		"GOPROXY=file://"+filepath.Join(dir, "proxy")+",file://"+filepath.Join(output("go", "env", "GOMODCACHE"), "cache", "download")+","+
 			output("go", "env", "GOPROXY"), "GONOSUMDB="+root, "GOFLAGS=-trimpath")}
-	if tidy {
-		bot, err := os.ReadFile(".github/dependabot.yml")
-		for folder := range modules {
-			named := path.Clean("/" + folder)
-			if path.Dir(folder) == ".ci" {
-				named = "/.ci/*"
-			}
-			if !regexp.MustCompile(regexp.QuoteMeta(named) + `[],]`).Match(bot) {
-				err = errors.Join(err, fmt.Errorf(".github/dependabot.yml does not name %s", named))
-			}
-			err = errors.Join(err, o.tidy(folder))
-		}
-		return err
-	}
 	return o.follow(files, version)
 }
 
@@ -189,19 +178,39 @@ func (o *outsider) do(in string, command ...string) (string, error) {
 	return string(text), err
 }
 
-// tidy runs go mod tidy -diff. A nested module has no hashes of the modules here, which change with each commit.
-func (o *outsider) tidy(folder string) error {
-	text, err := o.do(folder, "go", "mod", "tidy", "-diff")
-	for line := range strings.Lines(text) {
-		changed := strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-")
-		if changed && !strings.HasPrefix(line, "+++") && !strings.HasPrefix(line, "---") && !strings.HasPrefix(line, "+"+root) {
-			return fmt.Errorf("in %s: %w", folder, err)
+// tidyAll returns an error for each nested module that is not tidy or that dependabot does not know. The modules of this checkout
+// take the place of their next version, and others come from the user's module cache, so that nothing is downloaded twice.
+func tidyAll(dir string, modules map[string]module) error {
+	bot, err := os.ReadFile(".github/dependabot.yml")
+	here, errHere := os.Getwd()
+	err = errors.Join(err, errHere)
+	var replace strings.Builder
+	for folder, m := range modules {
+		if m.public(folder) {
+			fmt.Fprintf(&replace, "replace %s => %s\n", m.name, filepath.Join(here, folder))
 		}
 	}
-	if err != nil && !strings.HasPrefix(text, "diff ") && !strings.Contains(text, "\n+"+root) {
-		return fmt.Errorf("in %s: %w", folder, err)
+	o := outsider{env: append(os.Environ(), "GOWORK=off", "GOFLAGS=")}
+	for folder := range modules {
+		named := path.Clean("/" + folder)
+		if path.Dir(folder) == ".ci" {
+			named = "/.ci/*"
+		}
+		if !regexp.MustCompile(regexp.QuoteMeta(named) + `[],]`).Match(bot) {
+			err = errors.Join(err, fmt.Errorf(".github/dependabot.yml does not name %s", named))
+		}
+		mod, errMod := os.ReadFile(filepath.Join(folder, "go.mod"))
+		sum, errSum := os.ReadFile(filepath.Join(folder, "go.sum"))
+		at := filepath.Join(dir, "tidy")
+		errs := errors.Join(errMod, errSum, os.WriteFile(at+".mod", append(mod, "\n"+replace.String()...), 0o600), os.WriteFile(at+".sum", sum, 0o600))
+		if errs == nil {
+			_, errs = o.do(folder, "go", "mod", "tidy", "-diff", "-modfile="+at+".mod")
+		}
+		if errs != nil {
+			err = errors.Join(err, fmt.Errorf("in %s: %w", folder, errs))
+		}
 	}
-	return nil
+	return err
 }
 
 // programs are what an outsider writes, beside the quickstart: the import of each package that a README names for it.

@@ -1,9 +1,7 @@
 // Command words finds words that the project avoids: private terms for which the field has its own, archaisms and
 // riddles. It checks comments and strings of Go files, and whole .md, .txt and .sh files.
 //
-//	go run ./.ci/words            fails if a file has such words and is not listed in .ci/words/todo.txt
-//	go run ./.ci/words -all       also prints the words in listed files
-//	go run ./.ci/words -shrink    removes files without such words from the list
+//	go run ./.ci/words            prints the places that have such words, and fails if there are any
 //
 // For a reader who judges how the text reads, it draws at random from all Go files that are not generated:
 //
@@ -23,8 +21,6 @@ import (
 	"slices"
 	"strings"
 )
-
-const list = ".ci/words/todo.txt"
 
 // skipped matches files that words does not check: data, copies, and files about these words.
 var skipped = regexp.MustCompile(`^\.ci/words/|licenses\.txt$|testdata/|^examples/paper/results/|^\.ci/bench/results\.md$`)
@@ -49,8 +45,6 @@ var rules = func() (all []rule) {
 }()
 
 func main() {
-	all := flag.Bool("all", false, "also print the words in listed files")
-	shrink := flag.Bool("shrink", false, "remove files without such words from the list")
 	n := flag.Int("draw", 0, "only print `n` random comments and half as many random messages")
 	seed := flag.Uint64("seed", 1, "seed of -draw")
 	flag.Parse()
@@ -58,7 +52,6 @@ func main() {
 	if err != nil {
 		fail("git ls-files: %v", err)
 	}
-	listed, left := lines(list), []string{}
 	found := 0
 	var comments, messages []string
 	for _, path := range strings.Fields(string(out)) {
@@ -74,14 +67,7 @@ func main() {
 			comments, messages = append(comments, c...), append(messages, m...)
 			continue
 		}
-		hits := check(path, text)
-		if len(hits) > 0 && slices.Contains(listed, path) {
-			left = append(left, path)
-			if !*all {
-				continue
-			}
-		}
-		for _, h := range hits {
+		for _, h := range check(path, text) {
 			fmt.Println(h)
 			found++
 		}
@@ -92,13 +78,7 @@ func main() {
 		}
 		return
 	}
-	if *shrink {
-		if err := os.WriteFile(list, []byte(strings.Join(append(left, ""), "\n")), 0o644); err != nil {
-			fail("%v", err)
-		}
-	}
-	fmt.Printf("words: %d of %d listed files still to do\n", len(left), len(listed))
-	if found > 0 && !*all {
+	if found > 0 {
 		fail("%d places have words to avoid", found)
 	}
 }
@@ -152,14 +132,6 @@ func parts(path string, text []byte) (all []part) {
 			comment = comment && tok == token.SEMICOLON && literal == "\n"
 		}
 	}
-}
-
-func lines(path string) []string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		fail("%v", err)
-	}
-	return strings.Fields(string(text))
 }
 
 func fail(format string, args ...any) {

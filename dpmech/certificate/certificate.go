@@ -321,6 +321,8 @@ func CheckAbout(a About) error {
 	f.Want(a.Units >= 0, "run: units: is %d, want 0 or more", a.Units)
 	if a.Began != "" || a.Ended != "" {
 		f.At("run", errors.Join(validTime("began", a.Began), validTime("ended", a.Ended)))
+		f.Want(strings.HasSuffix(a.Began, "Z") && strings.HasSuffix(a.Ended, "Z"), "run: began is %s and ended is %s, want UTC, as in 2006-01-02T15:04:05Z",
+			a.Began, a.Ended)
 		f.Want(a.Began <= a.Ended, "run: ended: is %s, want a time after %s", a.Ended, a.Began)
 	}
 	return errors.Join(f...)

@@ -26,23 +26,14 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		t.Fatal(err)
 	}
 	for from, to := range map[string]string{
-		"any one member":                "any 2 members",
-		`"effective_sigma": 16`:         `"effective_sigma": 17`,
-		`"colluders": 1`:                `"colluders": 2`,
-		`"against_all"`:                 `"against_each"`,
-		`"rho": 0.15625`:                `"rho": 0.1`,
-		`"adversary": "whoever sees`:    `"adversary": "who sees`,
-		`"sigma": 32`:                   `"sigma": 33`,
-		`"releases": [`:                 `"releases": [ {"first":9,"rounds":1,"clip":1,"sigma":8},`,
-		`"epsilon_zero_out"`:            `"epsilon_zero"`,
-		`"mu": 0.5590169943749475`:      `"mu": 0.5`,
-		`"slack": 0`:                    `"slack": 1`,
-		`"delta": 0.00001`:              `"delta": 0.000001`,
-		`"shared": {`:                   `"shared": {"spare": 1,`,
-		`"effective_sigma": 16,`:        ``,
-		`"limit": null`:                 `"limit": {"epsilon":0.1,"delta":1e-5,"accounting":"gdp"}`,
-		`"unit": "one client's whole d`: `"unit": "one sample of d`,
-		`X25519`:                        `X448`,
+		"any one member":         "any 2 members",
+		`"effective_sigma": 16`:  `"effective_sigma": 17`,
+		`"colluders": 1`:         `"colluders": 2`,
+		`"against_all"`:          `"against_each"`,
+		`"rho": 0.15625`:         `"rho": 0.1`,
+		`"sigma": 32`:            `"sigma": 33`,
+		`"effective_sigma": 16,`: ``,
+		`X25519`:                 `X448`,
 	} {
 		if strings.Count(string(text), from) == 0 {
 			t.Fatalf("%q is not in %s", from, text)
@@ -71,42 +62,14 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// TestCertificateOfTwoSharedNoises checks that a certificate for releases with different adversaries names the weakest
-// of these adversaries. The limit against all other members together must cover the stated cost.
-func TestCertificateOfTwoSharedNoises(t *testing.T) {
-	more, fewer := shared, shared
-	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0
-	more.Shared.Absent, fewer.Shared.Absent = 2, 3
-	const least = "whoever sees all releases and is no member, if at most 2 members vanish"
-	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}}
-	for _, order := range [][]dpmech.Gaussian{{more, fewer, shared}, {fewer, shared, more}, {shared, more, fewer}} {
-		var releases dpmech.Spends
-		for k, g := range order {
-			releases = append(releases, dpmech.Spend{First: k + 1, Rounds: 1, Gaussian: g})
-		}
-		c, err := New(about, 1e-5, releases, nil, nil)
-		if err != nil || c.Adversary != least {
-			t.Fatalf("certificate %+v, %v", c, err)
-		}
-		l := dpmech.Limit{Epsilon: c.EpsilonGDP, Delta: 1e-5, Accounting: dpmech.GDP, EpsilonAll: c.AgainstAll.EpsilonGDP}
-		if c.Limit = &l; c.Verify() != nil {
-			t.Errorf("within both limits: %v", c.Verify())
-		}
-		l.EpsilonAll *= 0.99
-		if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "against_all") {
-			t.Errorf("beyond the limit against all others: %v", err)
-		}
-	}
-}
-
 // TestLifetimeOfTwoAdversaries checks that a lifetime has two costs: one against the weakest adversary of all its runs,
 // in whatever order the runs come, and one against all other members together. The lifetime limit must bound the cost
 // against all other members, and a certificate must state both costs with their adversaries.
 func TestLifetimeOfTwoAdversaries(t *testing.T) {
-	outsiders, own := shared, dpmech.Gaussian{Clip: 1, Sigma: 32}
-	outsiders.Shared.Colluders, outsiders.Shared.Absent = 0, 2
+	outsiders, more, own := shared, shared, dpmech.Gaussian{Clip: 1, Sigma: 32}
+	outsiders.Shared.Colluders, outsiders.Shared.Absent, more.Shared.Absent = 0, 2, 3
 	named, all := 10*(2*shared.Rho()+own.Rho()), 10*(2*shared.RhoAll()+own.RhoAll())
-	for _, order := range [][]dpmech.Gaussian{{outsiders, shared, own}, {own, outsiders, shared}, {shared, own, outsiders}} {
+	for _, order := range [][]dpmech.Gaussian{{outsiders, more, own}, {own, outsiders, more}, {more, own, outsiders}} {
 		l := newLedger(t, nil)
 		for i, g := range order {
 			for round := 1; round <= 10; round++ {

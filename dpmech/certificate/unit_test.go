@@ -49,7 +49,11 @@ func TestLedgerCountsItsUnit(t *testing.T) {
 					t.Fatal(err)
 				}
 				if spent == unit || spent == dpmech.Client {
-					break // the release is counted
+					g.Unit = visits // the release is counted, and its run has one unit
+					if err := c.Add(unitRun, 2, g); spent != visits && !errors.Is(err, dpmech.ErrUnit) {
+						t.Errorf("a run with a release %v and one %v: %v", spent.Each(), visits.Each(), err)
+					}
+					break
 				}
 			}
 		}

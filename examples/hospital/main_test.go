@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,21 +23,37 @@ import (
 
 var update = flag.Bool("update", false, "write the files of patients")
 
-// python returns the path of the Python executable itself, because the command in PATH may be a wrapper script that
-// searches for the executable on every start.
-func python(t *testing.T) string {
-	t.Helper()
-	path, err := exec.CommandContext(t.Context(), "python3", "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		t.Skipf("python3 does not run, so score.py is not tried: %v", err)
+// TestMain lets the test binary act as the hospitals' program, because nearly all of the time of a run is that of score.py.
+func TestMain(m *testing.M) {
+	if len(os.Args) != 3 || os.Args[1] != "score.py" {
+		os.Exit(m.Run())
 	}
-	return string(bytes.TrimSpace(path))
+	patients, err := os.ReadFile(os.Args[2])
+	if err != nil {
+		os.Exit(1)
+	}
+	fmt.Printf("{\"hello\": 1, \"dim\": %d, \"samples\": %d}\n", weights, bytes.Count(patients, []byte("\n"))-1)
+	query := struct {
+		ID json.RawMessage
+		X  []float64
+	}{}
+	for in := json.NewDecoder(os.Stdin); in.Decode(&query) == nil; {
+		fmt.Printf("{\"id\": %s, \"loss\": %v}\n", query.ID, 1/(1+math.Exp(query.X[0])))
+	}
 }
 
-// TestRun checks that the tutorial prints its result, which includes that the certificates verify.
+// TestRun checks that the tutorial prints its result, which includes that the certificates verify. With SPADE_LONG it runs
+// score.py.
 func TestRun(t *testing.T) {
+	program, err := os.Executable()
+	if os.Getenv("SPADE_LONG") != "" {
+		program, err = exec.LookPath("python3")
+	}
+	if err != nil {
+		t.Skip(err)
+	}
 	var out strings.Builder
-	if err := run(t.Context(), &out, python(t), t.TempDir()); err != nil {
+	if err := run(t.Context(), &out, program, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -53,7 +71,6 @@ func TestRun(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	t.Log(out.String())
 }
 
 // TestData checks that the patient files contain exactly the patients that this test generates. Each file gets patients

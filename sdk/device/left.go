@@ -89,7 +89,10 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	if free, known := Free(file.State); known && fault == nil && phase != monitor.Finished {
 		fault = DiskFull(file.State, 1<<20, free)
 	}
-	st := monitor.NewStatus(f, file.Name, &now)
+	st, cfg := monitor.NewStatus(f, file.Name, &now), sdk.Config{Fleet: fleet, Name: file.Name}
+	for _, q := range dir.Journal.Quarantine {
+		st.Neighbors = append(st.Neighbors, monitor.Neighbor{Name: q.Neighbor, Quarantine: &monitor.Quarantine{Release: q.Release, Reason: q.Why}})
+	}
 	if now.FailedQueries > 0 {
 		st.Local = &monitor.Local{Loss: monitor.Unknown(), Accuracy: monitor.Unknown(), Majority: monitor.Unknown(),
 			Losses: monitor.LossesOf(&now, nil)}
@@ -97,11 +100,16 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	if p := f.Privacy; !p.NonPrivate {
 		var life *certificate.Lifetime
 		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
-			life = ledger.Lifetime(p.Delta)
+			life, cfg.Ledger = ledger.Lifetime(p.Delta), ledger
 		} else {
 			fault = cmp.Or(fault, err)
 		}
 		st.Privacy = monitor.NewPrivacy(f, f.Total(f.Method.Data(now.Round)), life)
+	}
+	// A state of another run, or one that is older than its ledger: the node would refuse it.
+	r := cfg.Check(func() (*state.Snapshot, error) { return state.ReadSnapshot(file.State) })
+	if r.State != nil || errors.Is(r.Ledger, state.ErrRollback) {
+		phase, fault = monitor.Damaged, cmp.Or(fault, r.State, r.Ledger)
 	}
 	if st.Phase = phase; fault != nil {
 		st.Fault = fault.Error()

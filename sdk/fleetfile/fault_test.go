@@ -108,35 +108,29 @@ func TestManyFaults(t *testing.T) {
 // TestRangesAgree checks that the ranges stated in errors are exactly the ranges that sdk.Fleet accepts, including
 // their end points.
 func TestRangesAgree(t *testing.T) {
+	shared := func(f *File, times float64) {
+		withPairKeys(f)
+		f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = times*f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
+	}
 	for name, change := range map[string]func(f *File){
 		"rounds": func(f *File) {
 			f.Fleet.Method.Rounds, f.Fleet.Method.Eta = math.MaxInt32-f.Fleet.Method.Cooldown, []float64{1}
 		},
-		"cooldown":     func(f *File) { f.Fleet.Method.Cooldown = math.MaxInt32 - f.Fleet.Method.Rounds },
-		"tau":          func(f *File) { f.Fleet.Method.Tau = math.MaxInt32 },
-		"smallest rho": func(f *File) { f.Fleet.Method.Rho = 1e-9 },
-		"largest rho":  func(f *File) { f.Fleet.Method.Rho = 1e9 },
-		"gain":         func(f *File) { f.Fleet.Method.Gain = math.Nextafter(1, 0) },
-		"smallest mu":  func(f *File) { f.Fleet.Method.Mu = []float64{0x1p-126}; f.Fleet.Method.Eta = []float64{1e20} },
-		"largest mu": func(f *File) {
-			f.Fleet.Method.Mu = []float64{math.MaxFloat32}
-			f.Fleet.Method.Eta = []float64{1e-20}
-		},
+		"cooldown":      func(f *File) { f.Fleet.Method.Cooldown = math.MaxInt32 - f.Fleet.Method.Rounds },
+		"tau":           func(f *File) { f.Fleet.Method.Tau = math.MaxInt32 },
+		"smallest rho":  func(f *File) { f.Fleet.Method.Rho = 1e-9 },
+		"largest rho":   func(f *File) { f.Fleet.Method.Rho = 1e9 },
+		"gain":          func(f *File) { f.Fleet.Method.Gain = math.Nextafter(1, 0) },
+		"smallest mu":   func(f *File) { f.Fleet.Method.Mu, f.Fleet.Method.Eta = []float64{0x1p-126}, []float64{1e20} },
+		"largest mu":    func(f *File) { f.Fleet.Method.Mu, f.Fleet.Method.Eta = []float64{math.MaxFloat32}, []float64{1e-20} },
 		"clip":          func(f *File) { f.Fleet.Privacy.Clip, f.Fleet.Privacy.Sigma = 1e-30, 1e-30 },
 		"epsilon limit": func(f *File) { f.Fleet.Privacy.EpsilonLimit = 1e6 },
 		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
 		"mixing":        func(f *File) { f.Fleet.Method.Mixing = 1 << 16 },
-		"most shared": func(f *File) {
-			withPairKeys(f)
-			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = 1024*f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
-		},
-		"least shared": func(f *File) {
-			withPairKeys(f)
-			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = f.Fleet.Privacy.Sigma/16, f.Fleet.Privacy.Sigma
-		},
+		"most shared":   func(f *File) { shared(f, 1024) },
+		"least shared":  func(f *File) { shared(f, 1./16) },
 		"limit against all": func(f *File) {
-			withPairKeys(f)
-			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
+			shared(f, 1)
 			f.Fleet.Privacy.LimitAll = 1e6
 		},
 		"run": func(f *File) { f.Fleet.Run = strings.Repeat("ä", 32) },

@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
@@ -230,129 +229,89 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-func tree(t *testing.T) map[string]any {
-	t.Helper()
+// TestHash checks that the hash does not depend on white space, the order of fields, the direction of an edge, or members'
+// keys and addresses.
+func TestHash(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var m map[string]any
-	if err := dec.Decode(&m); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func hashOf(t *testing.T, m map[string]any, x0 []byte) [sha256.Size]byte {
-	t.Helper()
-	text, err := json.Marshal(m) // sorted keys, no white space
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := parse(text, "", func(string, int64) ([]byte, error) { return x0, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f.Fleet.Hash()
-}
-
-func sub(m map[string]any, keys ...string) map[string]any {
-	for _, k := range keys {
-		m = m[k].(map[string]any)
-	}
-	return m
-}
-
-// TestHash checks that the hash does not depend on white space, the order of JSON keys, the direction of an edge, or
-// members' keys and addresses.
-func TestHash(t *testing.T) {
-	x0 := sample().start()
-	want := sample().Fleet.Hash()
-	member := func(m map[string]any, i int) map[string]any { return m["members"].([]any)[i].(map[string]any) }
-	for name, change := range map[string]func(m map[string]any){
-		"sorted keys without white space": func(map[string]any) {},
-		"edges turned": func(m map[string]any) {
-			sub(m, "graph")["edges"] = [][]string{{"c", "b"}, {"a", "b"}}
-		},
-		"keys":         func(m map[string]any) { member(m, 1)["keys"] = []string{transport.FormatKey(pinOf("b to come"))} },
-		"addresses":    func(m map[string]any) { member(m, 1)["addresses"] = []string{"wss://10.0.0.1:1/"} },
-		"no addresses": func(m map[string]any) { delete(member(m, 0), "addresses") },
-		"x0 renamed":   func(m map[string]any) { sub(m, "x0")["file"] = "other.bin" },
-		"another way to write a number": func(m map[string]any) {
-			sub(m, "method")["rho"] = json.Number("15.0e-1")
-		},
+	pin := func(name string) string { return transport.FormatKey(pinOf(name)) }
+	for name, change := range map[string]*strings.Replacer{
+		"white space":                   strings.NewReplacer("\n", "", ": ", ":", ", ", ","),
+		"another order":                 strings.NewReplacer(`"dim": 3,`, "", `"version": 1,`, `"version": 1, "dim": 3,`),
+		"an edge turned":                strings.NewReplacer(`["b", "a"]`, `["a", "b"]`),
+		"another key":                   strings.NewReplacer(pin("b"), pin("b again")),
+		"a retired key":                 strings.NewReplacer(`"name": "a", `, `"name": "a", "retired": ["`+pin("a before")+`"], `),
+		"another address":               strings.NewReplacer("wss://b.example:7443/spade", "wss://10.0.0.1:1/"),
+		"no address":                    strings.NewReplacer(`, "addresses": ["wss://c.example/"]`, ""),
+		"x0 renamed":                    strings.NewReplacer("start/x0.bin", "other.bin"),
+		"another way to write a number": strings.NewReplacer(`"rho": 1.5`, `"rho": 15.0e-1`),
 	} {
-		m := tree(t)
-		change(m)
-		if hashOf(t, m, x0) != want {
+		changed := change.Replace(string(text))
+		f, err := parse([]byte(changed), "", load)
+		if err != nil || changed == string(text) {
+			t.Fatalf("%s: %v\n%s", name, err, changed)
+		}
+		if f.Fleet.Hash() != sample().Fleet.Hash() {
 			t.Errorf("%s: another hash", name)
 		}
 	}
 }
 
-func identity(f *File, name string, key ed25519.PrivateKey, listen string) error {
-	return (&Node{Name: name, Listen: listen}).CheckIdentity(f, key)
-}
-
-func TestPeersAndIdentity(t *testing.T) {
-	f := sample()
-	names := func(self string) (out string) {
+// TestPeers checks who is a neighbor, and that a signature by a retired key is valid, but no connection with one.
+func TestPeers(t *testing.T) {
+	f := rotated()
+	for self, want := range map[string]string{"a": "b", "b": "ac", "c": "b", "z": ""} {
+		got := ""
 		for _, p := range f.Peers(self) {
-			out += p.Name
+			got += p.Name
 		}
-		return out
-	}
-	if got := []string{names("a"), names("b"), names("c"), names("z")}; !reflect.DeepEqual(got,
-		[]string{"b", "ac", "b", ""}) {
-		t.Errorf("neighbors %q", got)
-	}
-	for _, key := range []string{"b", "b to come"} {
-		if err := identity(f, "b", keyOf(key), "127.0.0.1:0"); err != nil {
-			t.Error(err)
+		if got != want {
+			t.Errorf("neighbors of %s: %s, want %s", self, got, want)
 		}
 	}
-	for _, c := range []struct {
-		self, key, listen, want string
-	}{
-		{"z", "a", "", `"z" is not a member of the fleet, whose members are ["a" "b" "c"]`},
-		{"c", "b", ":0", transport.FormatKey(pinOf("b")) + ", but the fleet file has " +
-			transport.FormatKey(pinOf("c"))},
-		{"b", "c", ":0", transport.FormatKey(pinOf("b")) + " or " + transport.FormatKey(pinOf("b to come"))},
-		{"c", "c", "", `listen is missing, want host:port: "b" dials "c"`},
+	if peer := f.Peers("a")[0]; !reflect.DeepEqual(peer.Keys, f.Members[1].Keys) {
+		t.Errorf("b may connect with %v, want %v", peer.Keys, f.Members[1].Keys)
+	}
+	for member, want := range map[string][]ed25519.PublicKey{
+		"b": {pinOf("b"), pinOf("b to come"), pinOf("b before"), pinOf("b lost")}, "c": {pinOf("c")}, "d": nil,
 	} {
-		if err := identity(f, c.self, keyOf(c.key), c.listen); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v, want one with %q", err, c.want)
+		got := f.SigningKeys(member)
+		_ = append(got[:min(2, len(got))], nil, nil) // does not change the file
+		if got = f.SigningKeys(member); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s signs with %v, want %v", member, got, want)
 		}
-	}
-	if err := identity(f, "a", nil, ""); err == nil {
-		t.Error("no key was enough")
-	}
-	if err := identity(f, "a", keyOf("a"), ""); err != nil {
-		t.Errorf("a node that only dials: %v", err)
 	}
 }
 
-// TestWhoListens checks that a member without an address only dials, whatever its name, and that only members that a
-// neighbor dials must listen.
-func TestWhoListens(t *testing.T) {
+// TestIdentity checks that a node needs a key of its member, that a member without an address only dials, whatever its name,
+// and that only members that a neighbor dials must listen.
+func TestIdentity(t *testing.T) {
+	pin := func(name string) string { return transport.FormatKey(pinOf(name)) }
 	for _, test := range []struct {
-		self         string
+		self, key    string
 		bHas, cHas   bool
-		listens      bool
+		listen       string
 		fleet, found string
 	}{
-		{"b", true, true, true, "", ""},
-		{"b", true, false, true, "", ""}, // c has no address, so it dials b and nobody dials c
-		{"c", true, false, false, "", ""},
-		{"a", true, false, false, "", ""},
-		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
-		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", because "c" has an address`},
-		{"b", false, true, true, `want an address for one of them: "a" and "b" are neighbors`, ""},
-		{"c", false, false, true, "", ""}, // connects through a broker
+		{"b", "b", true, true, ":0", "", ""},
+		{"b", "b to come", true, true, ":0", "", ""},
+		{"a", "a before", true, true, "", "", "but the fleet file has " + pin("a")}, // retired
+		{"b", "c", true, true, ":0", "", pin("b") + " or " + pin("b to come")},
+		{"c", "b", true, true, ":0", "", pin("b") + ", but the fleet file has " + pin("c")},
+		{"z", "a", true, true, "", "", `"z" is not a member of the fleet, whose members are ["a" "b" "c"]`},
+		{"a", "", true, true, "", "", `the key of "a" has 0 bytes`},
+		{"b", "b", true, false, ":0", "", ""}, // c has no address, so it dials b and nobody dials c
+		{"c", "c", true, false, "", "", ""},
+		{"a", "a", true, false, "", "", ""},
+		{"b", "b", true, true, "", "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
+		{"c", "c", true, true, "", "", `listen is missing, want host:port: "b" dials "c", because "c" has an address`},
+		{"b", "b", false, true, ":0", `want an address for one of them: "a" and "b" are neighbors`, ""},
+		{"c", "c", false, false, ":0", "", `"c" and "b" are neighbors, but neither has an address`},
+		{"c", "c", false, false, "a broker", "", ""},
 	} {
-		f := sample()
+		f := rotated()
 		if !test.bHas {
 			f.Members[1].Addresses = nil
 		}
@@ -368,17 +327,26 @@ func TestWhoListens(t *testing.T) {
 		if test.fleet != "" {
 			continue
 		}
-		n := &Node{Name: test.self}
-		if test.listens {
-			n.Listen = ":0"
+		n := &Node{Name: test.self, Listen: test.listen}
+		if test.listen == "a broker" {
+			n.Transport, n.Listen = test.listen, ""
 		}
-		if !test.cHas && !test.bHas {
-			n.Transport, n.Listen = "a broker", ""
+		var key ed25519.PrivateKey
+		if test.key != "" {
+			key = keyOf(test.key)
 		}
-		if err := n.CheckIdentity(f, keyOf(test.self)); !says(err, test.found) {
+		if err := n.CheckIdentity(f, key); !says(err, test.found) {
 			t.Errorf("%+v: node: %v", test, err)
 		}
 	}
+}
+
+// rotated returns the fleet of sample after keys of two members were replaced.
+func rotated() *File {
+	f := sample()
+	f.Members[0].Retired = []ed25519.PublicKey{pinOf("a before")}
+	f.Members[1].Retired = []ed25519.PublicKey{pinOf("b before"), pinOf("b lost")}
+	return f
 }
 
 // same reports whether two files are equal, apart from what has been computed of their graphs.

@@ -1,7 +1,6 @@
 package fleetfile
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -62,57 +61,46 @@ func TestMetricsFaults(t *testing.T) {
 	if _, _, err := n.Metrics.Open(); err == nil {
 		t.Error("no certificate was enough")
 	}
-	// A certificate and its key must match. The key may be of any kind.
 	write := func(path, kind string, der []byte) {
 		t.Helper()
 		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	certify := func(key crypto.Signer) {
-		t.Helper()
-		form := &x509.Certificate{SerialNumber: big.NewInt(1)}
-		text, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(n.Metrics.Certificate, "CERTIFICATE", text)
-	}
-	if _, err := secret.CreateKey(n.Metrics.CertificateKey); err != nil {
-		t.Fatal(err)
-	}
-	key, err := secret.ReadKey(n.Metrics.CertificateKey)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	certify(key)
-	write(filepath.Join(dir, "other"), "CERTIFICATE", []byte("nothing"))
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	certificate, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(n.Metrics.CertificateKey, "PRIVATE KEY", der)
+	write(n.Metrics.Certificate, "CERTIFICATE", certificate)
+	other, none := filepath.Join(dir, "other"), filepath.Join(dir, "none")
+	if _, err := secret.CreateKey(other); err != nil {
+		t.Fatal(err)
+	}
+	write(none, "CERTIFICATE", []byte("nothing"))
 	n.Metrics.ClientCA = n.Metrics.Certificate
 	if token, config, err := n.Metrics.Open(); err != nil || token == "" || config.ClientAuth != tls.RequireAndVerifyClientCert ||
 		len(config.Certificates) != 1 || config.MinVersion != tls.VersionTLS13 {
 		t.Errorf("%q, %+v, %v", token, config, err)
 	}
-	n.Metrics.ClientCA = n.Metrics.Token
-	if _, _, err := n.Metrics.Open(); err == nil || !strings.Contains(err.Error(), "has no PEM certificate") {
-		t.Error(err)
-	}
-	n.Metrics.ClientCA = ""
-	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(curve)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.Metrics.CertificateKey = filepath.Join(dir, "curve.key")
-	write(n.Metrics.CertificateKey, "PRIVATE KEY", der)
-	if _, _, err := n.Metrics.Open(); err == nil {
-		t.Error("a key was taken for that of another certificate")
-	}
-	certify(curve)
-	if _, config, err := n.Metrics.Open(); err != nil || len(config.Certificates) != 1 {
-		t.Errorf("%+v, %v", config, err)
+	for want, m := range map[string]Metrics{
+		"has no PEM certificate": {Certificate: n.Metrics.Certificate, CertificateKey: n.Metrics.CertificateKey, ClientCA: n.Metrics.Token},
+		"does not match":         {Certificate: n.Metrics.Certificate, CertificateKey: other},
+		"x509: malformed":        {Certificate: none, CertificateKey: n.Metrics.CertificateKey},
+		"a key file: open ":      {Certificate: n.Metrics.Certificate, CertificateKey: filepath.Join(dir, "no")},
+	} {
+		if _, _, err := m.Open(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
 	}
 	if runtime.GOOS != "windows" {
 		if err := os.Chmod(n.Metrics.CertificateKey, 0o640); err != nil {
@@ -121,9 +109,5 @@ func TestMetricsFaults(t *testing.T) {
 		if _, _, err := n.Metrics.Open(); err == nil || !strings.Contains(err.Error(), "has mode 0640") {
 			t.Errorf("a key that others can read: %v", err)
 		}
-	}
-	n.Metrics.Certificate = filepath.Join(dir, "other")
-	if _, _, err := n.Metrics.Open(); err == nil {
-		t.Error("what is no certificate was enough")
 	}
 }

@@ -146,7 +146,7 @@ func graphs(many int) int {
 func TestConductanceBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range graphs(240) {
-		n := 4 + r.IntN(9)
+		n := 4 + r.IntN(7)
 		g := random(t, r, n, r.Float64())
 		ratio := math.Ldexp(1, r.IntN(15)-4)
 		w := ratio * ratio
@@ -278,7 +278,7 @@ func TestConductanceGolden(t *testing.T) {
 		{"er:0.3", 100, 8, 1, 0x1.6c6f4c1b03ddp+06},
 		{"er:0.3", 100, 8, 3, 0x1.5f6f42c5df43ep+06},
 		{"regular:4", 200, 8, 1, 0x1.2a02bdc24f8ffp+06},
-		{"regular:4", 200, 8, 2, 0x1.b50e99b18abc5p+05},
+		{"regular:4", 80, 8, 2, 0x1.23186895cb8f6p+05},
 		{"regular:4", 200, 8, 3, 0x1.2fcd3d64d523p+04},
 		{"star", 20, 8, 0, 0x1.ef8867380955ep+03},
 		{"complete", 50, 8, 0, 0x1.89f81f81f66e5p+05},

@@ -75,7 +75,7 @@ func TestKnownSpectra(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []int{500, 501} {
+	for _, n := range []int{302, 303} {
 		for _, spec := range []string{"ring", "path", "star", "complete"} {
 			g := mustParse(t, spec, n, 0)
 			if again := renumbered(t, g, 7); again.LambdaMax() != g.LambdaMax() || again.Lambda2() != g.Lambda2() {
@@ -189,7 +189,7 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 // complete iteration: the largest is never too low, the second-smallest is never too high, and both are close to the
 // true eigenvalues.
 func TestSpectrumRoutes(t *testing.T) {
-	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
+	for _, n := range []int{48, 110, 330}[:min(3, graphs(8))] {
 		for name, g := range hostile(t, n) {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
 				top, _ := g.extreme(true)

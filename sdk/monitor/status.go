@@ -95,7 +95,7 @@ type Status struct {
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 
-	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; never null
+	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; read from disk, only those in quarantine; never null
 	Privacy   *Privacy   `json:"privacy"`            // null if the fleet is not private
 	Local     *Local     `json:"local"`              // null if unknown
 	Evidence  []Evidence `json:"evidence,omitempty"` // evidence against members; it does not mean that this node failed

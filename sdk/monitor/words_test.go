@@ -2,8 +2,6 @@ package monitor
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -52,9 +50,6 @@ func TestInWords(t *testing.T) {
 	if got := InWords(fmt.Sprintf("wss://%s/: %v", address, err), false); got != "nothing listens at "+address+" (connection refused): the node is not running" {
 		t.Errorf("%v is %q", err, got)
 	}
-	if got := InWords(errors.Join(context.DeadlineExceeded).Error(), false); !strings.HasPrefix(got, "nothing answers") {
-		t.Errorf("%q", got)
-	}
 }
 
 // TestFindAlike checks which neighbors are together, and that nothing is hidden of the others.
@@ -90,5 +85,24 @@ func TestFindAlike(t *testing.T) {
 		if got != c.want || !strings.HasPrefix(all[0].Link.Fault, c.fault) {
 			t.Errorf("%q with %q, want %q with %q", got, all[0].Link.Fault, c.want, c.fault)
 		}
+	}
+}
+
+// TestProgress checks that in a run with mixing rounds, Progress states the number of releases and the number of
+// learning rounds.
+func TestProgress(t *testing.T) {
+	mixed := Status{Rounds: 200, Mixing: 3, Cooldown: 30}
+	for round, want := range map[int]string{
+		0: "release 0 of 230", 1: "release 1 of 230, learning round 1 of 50",
+		2: "release 2 of 230, learning round 1 of 50 (mixing 1 of 3)", 4: "release 4 of 230, learning round 1 of 50 (mixing 3 of 3)",
+		5: "release 5 of 230, learning round 2 of 50", 200: "release 200 of 230, learning round 50 of 50 (mixing 3 of 3)",
+		201: "release 201 of 230, cooling down", 230: "release 230 of 230, cooling down",
+	} {
+		if mixed.Round = round; mixed.Progress() != want {
+			t.Errorf("%q, want %q", mixed.Progress(), want)
+		}
+	}
+	if plain := (&Status{Round: 3, Rounds: 50, Cooldown: 30}); plain.Progress() != "round 3 of 80" {
+		t.Errorf("%q", plain.Progress())
 	}
 }

@@ -30,7 +30,7 @@ func TestChoicesForRecords(t *testing.T) {
 }
 
 // TestRoundsOfRareEvents checks that with rare events a weak signal, and no other, leads to fewer rounds, unless they are
-// given.
+// given, and that the rounds spend the budget.
 func TestRoundsOfRareEvents(t *testing.T) {
 	for _, c := range []struct {
 		epsilon     float64
@@ -39,8 +39,12 @@ func TestRoundsOfRareEvents(t *testing.T) {
 	}{{1, 0, 10, false}, {1, 0, 6, true}, {1, 12, 12, true}, {2.5, 0, 10, true}, {8, 0, 20, true}} {
 		k := Known{Dim: 44, Samples: []int{248, 156, 164, 129, 129, 40}, Open: true, Columns: true, Rare: c.rare,
 			Method: sdk.Method{Rounds: c.given}, Privacy: sdk.Privacy{Unit: dpmech.Record, EpsilonLimit: c.epsilon, Delta: 1e-4}}
-		if m, _, err := Suggest(k); err != nil || m.Rounds != c.want {
+		m, p, err := Suggest(k)
+		if err != nil || m.Rounds != c.want {
 			t.Errorf("%+v: found %d rounds, %v", c, m.Rounds, err)
+		}
+		if spent := p.Accounting.Epsilon(p.Gaussian().Total(m.Rounds).Rho, p.Delta); spent > c.epsilon || spent < 0.999*c.epsilon {
+			t.Errorf("%+v: the rounds spend %v", c, spent)
 		}
 	}
 }

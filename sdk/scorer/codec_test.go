@@ -85,7 +85,7 @@ func TestJSONQuery(t *testing.T) {
 	}
 	x = append(x, math.Float32frombits(twice), -math.Float32frombits(twice))
 	random := rand.New(rand.NewPCG(1, 2))
-	for len(x) < 100_000 {
+	for len(x) < 10_000 {
 		if v := math.Float32frombits(random.Uint32()); float32(math.Abs(float64(v))) <= math.MaxFloat32 {
 			x = append(x, v)
 		}
@@ -145,6 +145,9 @@ func TestCBORFaults(t *testing.T) {
 		"has no loss: the program answered 1e+31, want":                 {1: 1, 2: 1e31},
 		"cannot decode the loss: found the CBOR bytes 63302e35, want":   {1: 1, 2: "0.5"},
 		"the answer has both loss and error, or neither":                {1: 1},
+		"has no loss: the program answered null, want":                  {1: 1, 2: nil},
+		"has no loss: the program answered NaN, want":                   {1: 1, 2: math.NaN()},
+		"has sent the frame a1016178, want an answer":                   {1: "x"},
 		"the answer has no id":                                          {2: 1},
 		"key 1: found negative integer":                                 {1: -1, 2: 1},
 	} {
@@ -215,6 +218,45 @@ func TestJSONAnswers(t *testing.T) {
 	} {
 		if a, err := read(&jsonLines, []byte(line)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, error %v, want %s", line, a, err, want)
+		}
+	}
+}
+
+// TestFirstMessages checks the errors for a first message that is not a hello, or no message of its format.
+func TestFirstMessages(t *testing.T) {
+	frame := func(m map[int]any) string {
+		text, err := cbor.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(binary.LittleEndian.AppendUint32(nil, uint32(len(text)))) + string(text)
+	}
+	for _, c := range []struct {
+		codec      *codec
+		text, want string
+	}{
+		{&jsonLines, "\xff\xfe{\x00\n\x00", "writes UTF-16, want UTF-8"},
+		{&jsonLines, frame(map[int]any{1: 1, 2: 3, 3: 5}), `which begin a CBOR frame, want a line of JSON: set "format": "cbor"`},
+		{&jsonLines, strings.Repeat("x", maxMessage+1), `has written a line of more than 65536 bytes, beginning with "xxx`},
+		{&jsonLines, `{"hello":2,"dim":3,"samples":5}`, "has sent a hello with version 2, want 1"},
+		{&jsonLines, `{"hello":1,"dim":0,"samples":5}`, "a hello with dim 0, want 1.."},
+		{&jsonLines, `{"hello":1,"dim":3}`, "a hello with samples 0, want 1.."},
+		{&jsonLines, `{"hello":1,"dim":3,"samples":5,"data":"` + strings.Repeat("0", 257) + `"}`, "a hello with 257 bytes of data, want at most 256"},
+		{&jsonLines, `{"id":1,"loss":0.5}`, `unknown field "id"`},
+		{&cborFrames, `{"hello":1,"dim":3,"samples":5}`, `which begin a line of JSON, want a CBOR frame: set "format": "json"`},
+		{&cborFrames, "Loading", `has sent 1684107084 as the length of a frame (the bytes "Load"), want 1..65532; standard output may contain only frames`},
+		{&cborFrames, "\xff\xff\xff\xff and so on", `has sent 4294967295 as the length of a frame`},
+		{&cborFrames, "\x00\x00\x00\x00", `has sent 0 as the length of a frame`},
+		{&cborFrames, frame(map[int]any{1: 2, 2: 3, 3: 5}), "has sent a hello with version 2, want 1"},
+		{&cborFrames, frame(map[int]any{1: 1, 2: 3}), "a hello with samples 0, want 1.."},
+		{&cborFrames, frame(map[int]any{1: 1, 2: 0.5}), "key 2: found primitives"},
+	} {
+		message, _, err := c.codec.first(bufio.NewReaderSize(strings.NewReader(c.text+"\n"), maxMessage))
+		if err == nil {
+			_, err = c.codec.readHello(message)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.40q: error %v, want %s", c.text, err, c.want)
 		}
 	}
 }

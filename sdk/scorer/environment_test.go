@@ -35,11 +35,6 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s is there: %v, want %v, in:\n%s", name, !want, want, env)
 		}
 	}
-	err = scorer.StreamConfig{Program: scorer.Program{Command: []string{"x"}, Environment: []string{"A=B", ""}}}.Validate()
-	if err == nil || !strings.Contains(err.Error(), `Environment[0] is "A=B"`) ||
-		!strings.Contains(err.Error(), `Environment[1] is ""`) {
-		t.Errorf("error %v, want both names", err)
-	}
 }
 
 // TestWithheldEnvironment checks that the error of a program that does not begin names a variable that it may lack, unless
@@ -64,7 +59,7 @@ func TestDaemonOfProgram(t *testing.T) {
 	// The daemon reports its process ID only after it has left the program's process group: if it were still in the
 	// group, it would end with the group.
 	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %[1]s; exec sleep 1000'&)
-		until [ -s %[1]s ]; do sleep 0.01; done`, written)
+		until [ -s %[1]s ]; do sleep 0.1; done`, written)
 	s := open(t, scorer.StreamConfig{Program: scorer.Program{Command: []string{"sh", "-c",
 		daemon + `; echo '{"hello":1,"dim":1,"samples":1}'; cat > /dev/null`}}})
 	pid := pidIn(t, written)

@@ -2,7 +2,6 @@ package scorer_test
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -41,8 +40,6 @@ func misbehave(p *program, how, path string, q question) {
 		p.send(map[string]any{"hello": 1, "dim": dim, "samples": samples})
 	case "answers a stranger":
 		p.send(map[string]any{"id": 999, "loss": 1})
-	case "answers query 0":
-		p.send(map[string]any{"id": 0, "loss": 1})
 	case "talks nonsense":
 		p.raw("\x06\x00\x00\x00debug\n")
 	case "closes stdout":
@@ -68,22 +65,10 @@ func misbehave(p *program, how, path string, q question) {
 		p.raw("\x07\x00\x00\x00abc")
 		p.flush()
 		os.Exit(0)
-	case "wrong length":
-		p.raw("\xff\xff\xff\xff and so on")
-	case "length 0":
-		p.raw("\x00\x00\x00\x00")
-	case "empty line":
-		p.raw("\n")
 	case "NaN":
 		p.raw(fmt.Sprintf(`{"id":%d,"loss":NaN}`+"\n", q.ID))
-	case "CBOR NaN":
-		p.send(map[string]any{"id": q.ID, "loss": math.NaN()})
-	case "null":
-		p.send(map[string]any{"id": q.ID, "loss": nil})
 	case "error":
 		p.send(map[string]any{"id": q.ID, "error": "the instrument is off"})
-	case "error and loss":
-		p.send(map[string]any{"id": q.ID, "error": "x", "loss": 1})
 	case "leaves a child": // with all pipes open
 		cmd := exec.Command(os.Args[0], asScorer, "json", "no hello")
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -66,18 +66,16 @@ func works(t *testing.T, o zoest.Oracle) {
 
 func TestStreamIsAnOracle(t *testing.T) {
 	t.Parallel()
-	for _, format := range []scorer.Format{scorer.JSON, scorer.CBOR} {
-		for _, workers := range []int{1, 3} {
-			cfg := config(t, format, "well")
-			cfg.Workers = workers
-			s := open(t, cfg)
-			if s.Dim() != dim || s.Samples() != samples {
-				t.Fatalf("dim %d, samples %d, want %d and %d", s.Dim(), s.Samples(), dim, samples)
-			}
-			works(t, s)
-			if err := tinytest.TestOracle(s, dim, samples); err != nil {
-				t.Error(err)
-			}
+	for format, workers := range map[scorer.Format]int{scorer.JSON: 1, scorer.CBOR: 3} {
+		cfg := config(t, format, "well")
+		cfg.Workers = workers
+		s := open(t, cfg)
+		if s.Dim() != dim || s.Samples() != samples {
+			t.Fatalf("dim %d, samples %d, want %d and %d", s.Dim(), s.Samples(), dim, samples)
+		}
+		works(t, s)
+		if err := tinytest.TestOracle(s, dim, samples); err != nil {
+			t.Error(err)
 		}
 	}
 }

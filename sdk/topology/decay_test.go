@@ -86,7 +86,7 @@ func TestDecayAgainstModes(t *testing.T) {
 		eigenvalues["ring"] = append(eigenvalues["ring"], 2-2*math.Cos(2*math.Pi*float64(k)/10))
 		eigenvalues["path"] = append(eigenvalues["path"], 2-2*math.Cos(math.Pi*float64(k)/10))
 	}
-	plain := Schedule{Rounds: 60, Cooldown: 900}
+	plain := Schedule{Rounds: 60, Cooldown: 100}
 	check := func(spec string, gain float64, s Schedule, share, stepOff, leftOff float64) {
 		g := mustParse(t, spec, 10, 1)
 		const rho = 2

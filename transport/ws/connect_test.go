@@ -97,29 +97,3 @@ func TestHigherNameDialsThroughProxy(t *testing.T) {
 		t.Errorf("status %+v, want one connection lost", s)
 	}
 }
-
-// TestDualStack checks that a node connects over IPv6, and that it connects to a host name with an IPv4 and an IPv6
-// address if only one of the two answers.
-func TestDualStack(t *testing.T) {
-	l, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Skipf("no IPv6 here: %v", err)
-	}
-	l.Close()
-	b := start(t, "b", func(c *Config) { c.Listen = "[::1]:0" }, peerOf("a"))
-	a := start(t, "a", nil, peerOf("b"))
-	a.reach(t, "b", b.Addr())
-	exchange(t, a, b)
-
-	t.Run("name of both", func(t *testing.T) {
-		ips, err := net.LookupIP("localhost")
-		if err != nil || len(ips) < 2 {
-			t.Skipf("localhost is %v, want two addresses (%v)", ips, err)
-		}
-		d := start(t, "d", func(c *Config) { c.Listen = "[::1]:0" }, peerOf("c"))
-		c := start(t, "c", nil, peerOf("d"))
-		_, port, _ := net.SplitHostPort(d.listener.Addr().String())
-		c.reach(t, "d", "wss://localhost:"+port+"/")
-		exchange(t, c, d)
-	})
-}

@@ -81,10 +81,16 @@ func (l *logbook) Write(p []byte) (int, error) {
 // await waits until a log line contains all the given words, and returns the line.
 func (l *logbook) await(t *testing.T, words ...string) string {
 	t.Helper()
+	return l.awaitCount(t, 1, words...)
+}
+
+// awaitCount waits until so many log lines contain all the given words, and returns the last of them.
+func (l *logbook) awaitCount(t *testing.T, count int, words ...string) string {
+	t.Helper()
 	deadline := time.After(patience)
 	for {
 		l.mu.Lock()
-		text, changed := l.text.String(), l.changed
+		text, changed, left := l.text.String(), l.changed, count
 		l.mu.Unlock()
 	lines:
 		for line := range strings.Lines(text) {
@@ -93,12 +99,14 @@ func (l *logbook) await(t *testing.T, words ...string) string {
 					continue lines
 				}
 			}
-			return line
+			if left--; left == 0 {
+				return line
+			}
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("no log line with %q in:\n%s", words, text)
+			t.Fatalf("not %d log lines with %q in:\n%s", count, words, text)
 		}
 	}
 }
@@ -251,27 +259,24 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 }
 
 // dialRaw uses the key of the member keyName to open a websocket to a node. The caller must send the hello.
-func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
+func dialRaw(t *testing.T, to node, keyName string) *raw {
 	t.Helper()
 	secure, l, err := dialTLS(t, to, keyName, nil)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	c, err := clientConn(l, to.Addr(), &to.cfg)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.tcp.Close() })
-	return &raw{c, secure}, nil
+	return &raw{c, secure}
 }
 
 // settledRaw opens a connection to a node and exchanges hellos and credits, so that frames can flow.
 func settledRaw(t *testing.T, to node, keyName string) *raw {
 	t.Helper()
-	r, err := dialRaw(t, to, keyName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := dialRaw(t, to, keyName)
 	r.put(t, kindHello, 0, nil)
 	r.get(t, kindHello)
 	r.put(t, kindCredit, window, nil)
@@ -329,7 +334,7 @@ func newRelay(t *testing.T, to node) *relay {
 		far, err = net.Dial("tcp", to.listener.Addr().String())
 		return &breaking{Conn: in, relay: r}, far, err
 	})
-	r.addr = fmt.Sprintf("wss://%s/", at)
+	r.addr = fmt.Sprintf("wss://%s/clinic/7?run=16", at)
 	return r
 }
 

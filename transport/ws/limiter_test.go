@@ -3,9 +3,6 @@ package ws
 import (
 	"bytes"
 	"context"
-	"crypto/ecdh"
-	"crypto/ed25519"
-	"crypto/sha512"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -24,8 +21,15 @@ import (
 func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	t.Helper()
 	return forward(t, func(in net.Conn) (near, far net.Conn, err error) {
-		time.Sleep(3 * delay) // three one-way delays of the TCP handshake; its last packet arrives with the first byte
-		far, err = net.Dial("tcp", to.listener.Addr().String())
+		time.Sleep(2 * delay) // two one-way delays of the TCP handshake; its last packet arrives with the first bytes
+		first := make([]byte, 4<<10)
+		n, err := late{in, delay}.Read(first)
+		if err != nil {
+			return nil, nil, err
+		}
+		if far, err = net.Dial("tcp", to.listener.Addr().String()); err == nil {
+			_, err = far.Write(first[:n])
+		}
 		return late{in, delay}, late{far, delay}, err
 	})
 }
@@ -110,13 +114,6 @@ func handshake(key, text string, tokens func() []string) func(c net.Conn) {
 	}
 }
 
-func helloOf(cfg *tls.Config) []byte {
-	var hello bytes.Buffer
-	cfg.InsecureSkipVerify, cfg.MinVersion = true, tls.VersionTLS13
-	tls.Client(&recorder{Writer: &hello}, cfg).Handshake()
-	return hello.Bytes()
-}
-
 // TestLimiterUnderFlood checks that a flood of callers costs a bounded amount of memory, keeps a bounded number of
 // callers waiting, and does not affect connected peers or lock out a peer that is 100 ms away. That peer has a token and
 // connects from the same source, or has no token and connects from another source. The callers send nothing, a part of a
@@ -129,7 +126,9 @@ func TestLimiterUnderFlood(t *testing.T) {
 	if os.Getenv("SPADE_FLOOD") != "" {
 		limit = 2 * time.Second
 	}
-	hello := helloOf(new(tls.Config))
+	var sent bytes.Buffer
+	tls.Client(scripted(nil, &sent), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).Handshake()
+	hello := sent.Bytes()
 	say := func(text []byte) func(net.Conn) { return func(c net.Conn) { c.Write(text) } }
 	var turn atomic.Int64
 	wrong := []func(net.Conn){handshake("stranger", "", nil), handshake("b", "", nil)} // no peer's key, and the node's own
@@ -163,8 +162,11 @@ func TestLimiterUnderFlood(t *testing.T) {
 		{name: "a malicious neighbor", from: "127.0.0.1", rate: 500, call: handshake("c", ask, tokens), token: true},
 		{name: "a stranger with a neighbor's token", from: "127.0.0.1", rate: 500, call: handshake("stranger", ask, tokens), token: true, long: true},
 	} {
-		if c.long && !long && limit == patience {
-			continue
+		if !long && limit == patience {
+			if c.long {
+				continue
+			}
+			c.rate /= 2 // an overloaded machine cannot answer more
 		}
 		t.Run(c.name, func(t *testing.T) {
 			if probe, err := net.Listen("tcp", c.from+":0"); err != nil {
@@ -227,27 +229,14 @@ func (c callers) underFlood(t *testing.T, limit time.Duration) {
 	}
 }
 
-// TestTokenSecret checks that both ends of an edge derive the same secret from their Ed25519 keys, which are converted
-// to X25519 keys.
+// TestTokenSecret checks that both ends of an edge derive the same secret from their Ed25519 keys, which they convert to
+// X25519 keys, and that a key that has no secret half yields none.
 func TestTokenSecret(t *testing.T) {
-	a, b := keyOf("a"), keyOf("b")
-	one, other := tokenSecret(a, publicOf("b")), tokenSecret(b, publicOf("a"))
+	one, other := tokenSecret(keyOf("a"), publicOf("b")), tokenSecret(keyOf("b"), publicOf("a"))
 	if len(one) != 32 || !bytes.Equal(one, other) {
 		t.Errorf("secrets %x and %x, want the same 32 bytes", one, other)
 	}
-	// Converting the Ed25519 public key must yield the same X25519 public key as deriving it from the converted private
-	// key.
-	hash := sha512.Sum512(b.Seed())
-	theirs, _ := ecdh.X25519().NewPrivateKey(hash[:32])
-	hash = sha512.Sum512(a.Seed())
-	ours, _ := ecdh.X25519().NewPrivateKey(hash[:32])
-	want, err := ours.ECDH(theirs.PublicKey())
-	if err != nil || !bytes.Equal(one, want) {
-		t.Errorf("secret %x, want %x, error %v", one, want, err)
-	}
-	identity := make(ed25519.PublicKey, 32)
-	identity[0] = 1
-	if s := tokenSecret(a, identity); s != nil {
+	if s := tokenSecret(keyOf("a"), append([]byte{1}, make([]byte, 31)...)); s != nil {
 		t.Errorf("secret %x with the neutral element, want none", s)
 	}
 }
@@ -298,7 +287,7 @@ func TestToken(t *testing.T) {
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
 	from := func(i int) netip.Addr { return sourceOf(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})) }
-	enter := func(i int, met bool) *caller { return d.enter(&script{}, from(i), met) }
+	enter := func(i int, met bool) *caller { return d.enter(scripted(nil, nil), from(i), met) }
 	alone, met, begun, known := enter(1, false), enter(2, true), enter(2, false), enter(3, false)
 	d.begin(begun, nil)
 	const crowd = 16 * handshakeLimit

@@ -2,27 +2,31 @@ package ws
 
 import (
 	"log/slog"
+	"math"
 	"runtime"
 	"testing"
 )
 
 func nodeName(i int) string { return string(rune('a' + i)) }
 
-// memory returns the number of bytes in use on the heap and on goroutine stacks. It first empties all pools.
+// memory returns the number of bytes in use on the heap and on goroutine stacks. It empties all pools, and returns the least
+// of several measurements, because what runs meanwhile leaves garbage.
 func memory() int64 {
-	for range 3 {
+	least := int64(math.MaxInt64)
+	for range 4 {
 		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		least = min(least, int64(m.HeapAlloc+m.StackInuse))
 	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
+	return least
 }
 
 // TestMemoryOfIdleEdges checks that an idle connection uses no more memory at each end than the documentation of
 // Transport states, both before and after a large frame.
 func TestMemoryOfIdleEdges(t *testing.T) {
 	const (
-		nodes = 10
+		nodes = 7
 		ends  = nodes * (nodes - 1)
 	)
 	ctx := patient(t)

@@ -2,10 +2,8 @@ package ws
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
@@ -28,19 +26,6 @@ func FuzzParseHeader(f *testing.F) {
 		}
 		if h := putHeader(k, n); !bytes.Equal(h[:], b) {
 			t.Errorf("header %x is written as %x", b, h)
-		}
-	})
-}
-
-func FuzzParseAddress(f *testing.F) {
-	f.Add("wss://host:1/path")
-	f.Add("wss://[::1]:443")
-	f.Add("ws://host")
-	f.Add("host:1")
-	f.Fuzz(func(t *testing.T, text string) {
-		host, hostPort, err := transport.ParseAddress(text)
-		if err == nil && (!strings.HasPrefix(strings.ToLower(transport.AddressURL(text)), "wss:") || host == "" || hostPort == "") {
-			t.Errorf("%q is taken for %+v", text, hostPort)
 		}
 	})
 }

@@ -135,7 +135,7 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 			}
 		}
 	}
-	const short = 2000
+	const short = 500
 	for range short {
 		a.send(t, "b", nil)
 		b.expect(t, "a", nil)
@@ -143,7 +143,7 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 	if look("short frames"); most > short*16 {
 		t.Fatalf("%d bytes outside of %d short frames", most, short)
 	}
-	long := bytes.Repeat([]byte("long"), 8<<20)
+	long := bytes.Repeat([]byte("long"), 2<<20)
 	for range 2 {
 		a.send(t, "b", long)
 		b.expect(t, "a", long)
@@ -177,7 +177,7 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.reach(t, "b", b.Addr())
-	for i := range 50 {
+	for i := range 16 {
 		for _, x := range []node{a, b} {
 			if s := x.peers[map[string]string{"a": "b", "b": "a"}[x.cfg.Name]].current(); s != nil && i%2 == 0 {
 				s.c.tcp.Close()

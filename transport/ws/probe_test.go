@@ -92,42 +92,15 @@ func TestProbeFindsFaults(t *testing.T) {
 	}, peerOf("b"))
 	plain := start(t, "a", nil, peerOf("b"))
 	strange := start(t, "a", nil, peerOf("c")) // does not know b
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	talking, err := net.Listen("tcp", "127.0.0.1:0") // accepts TCP connections but does not use TLS
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer talking.Close()
-	go func() {
-		for {
-			c, err := talking.Accept()
-			if err != nil {
-				return
-			}
-			c.Write([]byte("220 mail.example ESMTP\r\n"))
-			c.Close()
-		}
-	}()
-	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{selfSigned(keyOf("a"))}}) // not a node
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	go func() {
-		for {
-			c, err := other.Accept()
-			if err != nil {
-				return
-			}
-			c.Write([]byte("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 3\r\n\r\nno\n"))
-			c.(*tls.Conn).CloseWrite()
-		}
-	}()
-	where := func(l net.Listener) string { return "wss://" + l.Addr().String() + "/" }
+	silent := serve(t, func(c net.Conn) { io.Copy(io.Discard, c) })
+	talking := serve(t, func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\r\n") }) // does not use TLS
+	cert := selfSigned(keyOf("a"))
+	other := serve(t, func(c net.Conn) { // not a node
+		secure := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}})
+		io.WriteString(secure, "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 3\r\n\r\nno\n")
+		io.Copy(io.Discard, secure)
+	})
+	where := func(address string) []string { return []string{"wss://" + address + "/"} }
 	for name, c := range map[string]struct {
 		change  func(c *Config)
 		want    string
@@ -136,10 +109,10 @@ func TestProbeFindsFaults(t *testing.T) {
 		"no address": {func(c *Config) { c.Peers[0].Addresses = nil }, "the peer has no address", false},
 		"nobody": {func(c *Config) { c.Peers[0].Addresses = []string{"wss://127.0.0.1:1/"} }, "refused",
 			false},
-		"silence": {func(c *Config) { c.Peers[0].Addresses = []string{where(silent)}; c.timing.handshake = fast.backoffMax }, "deadline exceeded", false},
-		"not a node": {func(c *Config) { c.Peers[0].Addresses = []string{where(talking)} },
+		"silence": {func(c *Config) { c.Peers[0].Addresses = where(silent); c.timing.handshake = fast.backoffMax }, "deadline exceeded", false},
+		"not a node": {func(c *Config) { c.Peers[0].Addresses = where(talking) },
 			"does not look like a TLS handshake", true},
-		"an HTTP server": {func(c *Config) { c.Peers[0].Addresses = []string{where(other)} },
+		"an HTTP server": {func(c *Config) { c.Peers[0].Addresses = where(other) },
 			`405 Method Not Allowed: "no"`, false},
 		"its key": {func(c *Config) { c.Peers[0].Keys = peerOf("x").Keys }, `peer "a" presents the key ` +
 			transport.FormatKey(publicOf("a")), true},

@@ -8,11 +8,9 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"math/big"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 
@@ -80,79 +78,6 @@ func exchange(t *testing.T, a, b node) {
 	a.expect(t, b.cfg.Name, big)
 }
 
-func TestThroughTCPProxy(t *testing.T) {
-	b := start(t, "b", nil, peerOf("a"))
-	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
-		far, err = net.Dial("tcp", b.listener.Addr().String())
-		return in, far, err
-	})
-	a := start(t, "a", nil, peerOf("b"))
-	url := "wss://" + at + "/clinic/7?run=16"
-	a.reach(t, "b", url)
-	exchange(t, a, b)
-	if s := a.Peers()[0]; s.Where != url {
-		t.Errorf("connected at %q, want the address of the proxy, %q", s.Where, url)
-	}
-}
-
-// serverName reads the first message of a TLS client. It returns the server name in that message, and a connection from
-// which the message can be read again.
-func serverName(in net.Conn) (name string, again net.Conn) {
-	var seen bytes.Buffer
-	tls.Server(peek{Conn: in, r: io.TeeReader(in, &seen)}, &tls.Config{
-		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-			name = h.ServerName
-			return nil, errors.New("seen enough")
-		},
-	}).Handshake()
-	return name, peek{Conn: in, r: io.MultiReader(&seen, in), speaks: true}
-}
-
-// peek is a connection that reads from r instead of the network. It discards writes unless speaks is true.
-type peek struct {
-	net.Conn
-	r      io.Reader
-	speaks bool
-}
-
-func (c peek) Read(p []byte) (int, error) { return c.r.Read(p) }
-
-func (c peek) Write(p []byte) (int, error) {
-	if c.speaks {
-		return c.Conn.Write(p)
-	}
-	return len(p), nil
-}
-
-// TestThroughServerNameProxy checks that two members can share a port behind a proxy that chooses the member by server
-// name and passes TLS through.
-func TestThroughServerNameProxy(t *testing.T) {
-	b := start(t, "b", nil, peerOf("a"))
-	c := start(t, "c", nil, peerOf("a"))
-	behind := map[string]node{"north.example": b, "south.example": c}
-	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
-		name, near := serverName(in)
-		n, ok := behind[name]
-		if !ok {
-			return nil, nil, errors.New("nobody of this name")
-		}
-		far, err = net.Dial("tcp", n.listener.Addr().String())
-		return near, far, err
-	})
-	a := start(t, "a", func(c *Config) {
-		c.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if !strings.HasSuffix(address, ".example:443") {
-				t.Errorf("dials %q, want a name and the default port", address)
-			}
-			return new(net.Dialer).DialContext(ctx, network, at)
-		}
-	}, peerOf("b"), peerOf("c"))
-	a.reach(t, "b", "wss://north.example/fleet")
-	a.reach(t, "c", "wss://south.example/fleet")
-	exchange(t, a, b)
-	exchange(t, a, c)
-}
-
 // usualCertificate returns a certificate as of a web server, whose key is not of our kind.
 func usualCertificate(t *testing.T) tls.Certificate {
 	t.Helper()
@@ -169,7 +94,8 @@ func usualCertificate(t *testing.T) tls.Certificate {
 }
 
 // TestProxyThatEndsTLS checks that a connection through a proxy that terminates TLS fails, whatever key the proxy has.
-// Both members must report that such a proxy may be the cause.
+// Both members must report that such a proxy may be the cause. The proxy sees the host of the address as the server name:
+// a proxy that passes TLS through can choose the member by that name.
 func TestProxyThatEndsTLS(t *testing.T) {
 	cert := selfSigned(keyOf("proxy"))
 	usual := usualCertificate(t)
@@ -189,7 +115,7 @@ func TestProxyThatEndsTLS(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := start(t, "b", nil, peerOf("a"))
-			at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
+			through := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
 				out, err := net.Dial("tcp", b.listener.Addr().String())
 				if err != nil {
 					return nil, nil, err
@@ -199,10 +125,23 @@ func TestProxyThatEndsTLS(t *testing.T) {
 					out.Close()
 					return nil, nil, err
 				}
-				return tls.Server(in, &tls.Config{Certificates: []tls.Certificate{c.toCaller}}), inside, nil
+				named := func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+					if h.ServerName != "north.example" {
+						t.Errorf("server name %q, want the host of the address", h.ServerName)
+					}
+					return nil, nil
+				}
+				return tls.Server(in, &tls.Config{Certificates: []tls.Certificate{c.toCaller}, GetConfigForClient: named}), inside, nil
 			})
-			a := start(t, "a", nil, peerOf("b", "b", "b to come"))
-			a.reach(t, "b", "wss://"+at+"/")
+			a := start(t, "a", func(c *Config) {
+				c.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					if address != "north.example:443" {
+						t.Errorf("dials %q, want the host and the default port", address)
+					}
+					return new(net.Dialer).DialContext(ctx, network, through)
+				}
+			}, peerOf("b", "b", "b to come"))
+			a.reach(t, "b", "wss://north.example/fleet")
 			a.log.await(t, "WARN", "peer=b", c.caller,
 				"pinned for this peer: "+transport.FormatKey(publicOf("b"))+" or "+transport.FormatKey(publicOf("b to come")),
 				"a proxy between the nodes terminates TLS")

@@ -5,63 +5,46 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// TestListenerWithWrongKey checks that a dialer refuses a listener whose key is not the key that the dialer has pinned.
-func TestListenerWithWrongKey(t *testing.T) {
-	b := start(t, "b", nil, peerOf("a"))
-	a := start(t, "a", nil, peerOf("b", "b of old", "b to come"))
-	a.reach(t, "b", b.Addr())
-	a.log.await(t, "WARN", "peer=b", b.Addr(), "presents the key "+transport.FormatKey(publicOf("b")),
-		transport.FormatKey(publicOf("b of old"))+" or "+transport.FormatKey(publicOf("b to come")),
-		"a proxy between the nodes terminates TLS")
-	b.log.await(t, "WARN", "caller refused", "127.0.0.1",
-		"our key "+transport.FormatKey(publicOf("b"))+" is not pinned there")
-	if s := a.Peers()[0]; s.Connected || s.Err == nil || !strings.Contains(s.Err.Error(), "presents the key") {
-		t.Errorf("status %+v, want not connected and why", s)
+// TestWrongKeys checks that each end refuses a key that is not pinned for the other, and that both report the reason and
+// the keys.
+func TestWrongKeys(t *testing.T) {
+	text := func(name string) string { return transport.FormatKey(publicOf(name)) }
+	const hint = "a proxy between the nodes terminates TLS"
+	for name, c := range map[string]struct {
+		pinned     []string // the keys that "a" pins for "b"
+		key, atB   string   // the key of "b", and the key that it pins for "a"
+		atDialer   []string
+		atListener []string
+	}{
+		"of the listener": {[]string{"b of old", "b to come"}, "b", "a",
+			[]string{"presents the key " + text("b"), text("b of old") + " or " + text("b to come"), hint},
+			[]string{"our key " + text("b") + " is not pinned there"}},
+		"of the dialer": {[]string{"b"}, "b", "a of old",
+			[]string{"our key " + text("a") + " is not pinned there"},
+			[]string{"presents the key " + text("a"), text("a of old"), hint}},
+		"of another peer": {[]string{"b"}, "c", "a", []string{text("c") + ` (of \"c\")`}, nil},
+		"of the node":     {[]string{"b"}, "a", "x", []string{text("a") + " (our own)"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, "b", func(cfg *Config) { cfg.Key = keyOf(c.key) }, peerOf("a", c.atB))
+			a := start(t, "a", nil, peerOf("b", c.pinned...), peerOf("c"))
+			a.reach(t, "b", b.Addr())
+			a.log.await(t, append(c.atDialer, "WARN", "peer=b", b.Addr())...)
+			b.log.await(t, append(c.atListener, "WARN", "caller refused", "127.0.0.1")...)
+			if s := a.Peers()[0]; s.Connected || s.Err == nil {
+				t.Errorf("status %+v, want not connected and why", s)
+			}
+		})
 	}
-}
-
-// TestDiallerWithWrongKey checks that a listener refuses a dialer whose key is not the key that the listener has
-// pinned.
-func TestDiallerWithWrongKey(t *testing.T) {
-	b := start(t, "b", nil, peerOf("a", "a of old"))
-	a := start(t, "a", nil, peerOf("b"))
-	a.reach(t, "b", b.Addr())
-	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "presents the key "+transport.FormatKey(publicOf("a")),
-		transport.FormatKey(publicOf("a of old")), "a proxy between the nodes terminates TLS")
-	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+transport.FormatKey(publicOf("a"))+" is not pinned there")
-}
-
-// TestPeerInAnothersPlace checks that a key is valid only for the peer for which it is pinned.
-func TestPeerInAnothersPlace(t *testing.T) {
-	c := start(t, "c", nil, peerOf("a"))
-	a := start(t, "a", nil, peerOf("b"), peerOf("c"))
-	a.reach(t, "b", c.Addr())
-	a.log.await(t, "peer=b", transport.FormatKey(publicOf("c")), `(of \"c\")`)
-	self := start(t, "s", nil, peerOf("z"))
-	self.reach(t, "z", self.Addr())
-	self.log.await(t, "peer=z", transport.FormatKey(publicOf("s")), "(our own)")
-}
-
-func TestSecondPinIsAccepted(t *testing.T) {
-	newKey := func(c *Config) { c.Key = keyOf("a to come") }
-	b := start(t, "b", nil, peerOf("a", "a", "a to come"))
-	old := start(t, "a", nil, peerOf("b", "b of old", "b"))
-	old.reach(t, "b", b.Addr())
-	old.send(t, "b", []byte("old key"))
-	b.expect(t, "a", []byte("old key"))
-	old.Close()
-	again := start(t, "a", newKey, peerOf("b"))
-	again.reach(t, "b", b.Addr())
-	again.send(t, "b", []byte("new key"))
-	b.expect(t, "a", []byte("new key"))
 }
 
 // TestStrangersAreRefused checks that strangers cannot open a websocket, and that a peer can still connect after their
@@ -135,68 +118,80 @@ func TestNoSessionIsResumed(t *testing.T) {
 	}
 }
 
-func TestNoWebsocketAsked(t *testing.T) {
-	b := start(t, "b", nil, peerOf("a"))
-	secure, _, err := dialTLS(t, b, "a", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\n\r\n")
-	answer, err := io.ReadAll(secure)
-	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 426 ") {
-		t.Errorf("answer %q, error %v, want status 426", answer, err)
-	}
-	b.log.await(t, "no connection", "peer=a", "does not contain Upgrade")
-}
-
-// TestOtherSubprotocol checks that two ends with incompatible framings, and thus different subprotocols, both report
-// that they have no common subprotocol.
-func TestOtherSubprotocol(t *testing.T) {
-	b := start(t, "b", nil, peerOf("a"))
-	secure, _, err := dialTLS(t, b, "a", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// This is the example request of RFC 6455, section 1.2.
-	fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: chat\r\n\r\n")
-	want := `websocket subprotocol is "", want "spade-edge.1"`
-	var answer []byte
-	for !strings.Contains(string(answer), want) {
-		buf := make([]byte, 1024)
-		n, err := secure.Read(buf)
-		answer = append(answer, buf[:n]...)
-		if err != nil {
-			t.Fatalf("answer %q, error %v, want one with %s", answer, err, want)
-		}
-	}
-	secure.Close()
-	b.log.await(t, "no connection", "peer=a", "websocket subprotocol")
-}
-
-func TestHelloIsExchanged(t *testing.T) {
-	told := make(chan string, 2)
-	change := func(name string) func(*Config) {
-		return func(c *Config) {
-			c.Hello = func(peer string) []byte { return []byte(name + " to " + peer) }
-			c.CheckHello = func(peer string, hello []byte) error {
-				told <- peer + ": " + string(hello)
-				return nil
+// TestBadRequests checks that both ends report a request that does not open a websocket with this package's framing, and
+// that a peer cannot fill the node's log, or its own status at the node, with a long header.
+func TestBadRequests(t *testing.T) {
+	long := strings.Repeat("long", 10_000)
+	const begin = "GET / HTTP/1.1\r\nHost: b\r\n"
+	for name, c := range map[string]struct{ request, answer, log string }{
+		"no upgrade":        {begin + "\r\n", "HTTP/1.1 426 ", "does not contain Upgrade"},
+		"other subprotocol": {strings.Replace(request, subprotocol, "chat", 1), `subprotocol is "", want "spade-edge.1"`, "websocket subprotocol"},
+		"long header":       {begin + "Connection: " + long + "\r\n\r\n", "", "long"},
+		"long request":      {"GET " + long + "\r\n\r\n", "", "long"},
+		"malformed":         {begin + long + "\r\n\r\n", "", "long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, "b", nil, peerOf("a"))
+			secure, _, err := dialTLS(t, b, "a", nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-	}
-	a, b := pair(t, change("a"), change("b"))
-	a.send(t, "b", nil)
-	b.expect(t, "a", nil)
-	if got := [2]string{<-told, <-told}; got != [2]string{"a: a to b", "b: b to a"} {
-		t.Errorf("hellos %q", got)
+			fmt.Fprint(secure, c.request)
+			var answer []byte
+			for buf := make([]byte, 1024); !strings.Contains(string(answer), c.answer); {
+				n, err := secure.Read(buf)
+				answer = append(answer, buf[:n]...)
+				if err != nil {
+					t.Fatalf("answer %q, error %v, want one with %s", answer, err, c.answer)
+				}
+			}
+			secure.Close()
+			b.reportsBriefly(t, "peer=a", c.log)
+		})
 	}
 }
 
+// TestLongAnswers is TestBadRequests for the answer of a peer that was dialed.
+func TestLongAnswers(t *testing.T) {
+	long := strings.Repeat("long", 10_000)
+	for name, head := range map[string]string{
+		"status":    "HTTP/1.1 500 " + long + "\r\n\r\n",
+		"answer":    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: " + long + "\r\n\r\n",
+		"no answer": long + "\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			cert := selfSigned(keyOf("b"))
+			evil := serve(t, func(c net.Conn) {
+				secure := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}})
+				if _, err := http.ReadRequest(bufio.NewReader(secure)); err == nil {
+					fmt.Fprint(secure, head)
+				}
+			})
+			a := start(t, "a", nil, peerOf("b"))
+			a.reach(t, "b", "wss://"+evil+"/")
+			a.reportsBriefly(t, "peer=b", "long")
+		})
+	}
+}
+
+// reportsBriefly checks that the log and the status of a node's first peer have a failed connection, in a short line.
+func (n node) reportsBriefly(t *testing.T, words ...string) {
+	t.Helper()
+	line, text := n.log.await(t, append(words, "no connection")...), n.Peers()[0].Err.Error()
+	if len(line) > 1500 || len(text) > 1500 {
+		t.Errorf("a line of %d bytes, an error of %d bytes", len(line), len(text))
+	}
+}
+
+// TestHelloIsRefused checks that both ends report a refused hello, and that they connect once it is accepted.
 func TestHelloIsRefused(t *testing.T) {
 	tries := make(chan struct{}, 1000)
+	var accepted atomic.Bool
 	refuse := func(c *Config) {
 		c.CheckHello = func(peer string, hello []byte) error {
+			if accepted.Load() {
+				return nil
+			}
 			tries <- struct{}{}
 			return fmt.Errorf("run id is %q, want %q; %s", hello, "17", strings.Repeat("ä", 100))
 		}
@@ -221,6 +216,15 @@ func TestHelloIsRefused(t *testing.T) {
 		if n := at.log.count("hello refused"); n != 1 {
 			t.Errorf("logged %d times, want once", n)
 		}
+		accepted.Store(true)
+		defer accepted.Store(false)
+		at.send(t, peerOfAt, []byte("at last"))
+		other.expect(t, peerOfOther, []byte("at last"))
+		for _, n := range []node{at, other} {
+			if s := n.Peers()[0]; s.Refused != nil {
+				t.Errorf("status %+v, want no refusal after a connection", s)
+			}
+		}
 	}
 	t.Run("by the listener", func(t *testing.T) {
 		a, b := pair(t, say, refuse)
@@ -232,105 +236,20 @@ func TestHelloIsRefused(t *testing.T) {
 	})
 }
 
-// TestDiallerKeepsTrying checks that a dialer retries after a refusal and connects once the reason for the refusal is
-// gone.
-func TestDiallerKeepsTrying(t *testing.T) {
-	tries := make(chan struct{}, 100)
-	a, b := pair(t, nil, func(c *Config) {
-		n := 0
-		c.CheckHello = func(string, []byte) error {
-			tries <- struct{}{}
-			if n++; n < 4 {
-				return fmt.Errorf("not yet")
-			}
-			return nil
-		}
-	})
-	a.send(t, "b", []byte("at last"))
-	b.expect(t, "a", []byte("at last"))
-	if len(tries) != 4 {
-		t.Errorf("%d attempts, want 4", len(tries))
-	}
-	for _, n := range []node{a, b} {
-		if s := n.Peers()[0]; s.Refused != nil {
-			t.Errorf("status %+v, want no refusal after a connection", s)
-		}
-	}
-}
-
-// TestSecondAddress checks that, if a peer's first address does not work, a node uses the second.
+// TestSecondAddress checks that, if a peer's first address does not work, a node uses the second, also over IPv6.
 func TestSecondAddress(t *testing.T) {
 	gone := start(t, "b", nil, peerOf("a"))
 	nowhere := gone.Addr()
 	gone.Close()
-	b := start(t, "b", nil, peerOf("a"))
+	b := start(t, "b", func(c *Config) {
+		if l, err := net.Listen("tcp", "[::1]:0"); err == nil { // not every machine has IPv6
+			l.Close()
+			c.Listen = "[::1]:0"
+		}
+	}, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b"))
 	a.reach(t, "b", nowhere, b.Addr())
 	a.send(t, "b", []byte("x"))
 	b.expect(t, "a", []byte("x"))
 	a.log.await(t, "WARN", nowhere, "refused")
-}
-
-// TestLongHeads checks that a peer cannot fill the node's log, or its own status at the node, by sending a long invalid
-// HTTP header.
-func TestLongHeads(t *testing.T) {
-	long := strings.Repeat("long", 10_000)
-	short := func(t *testing.T, n node) {
-		t.Helper()
-		if line := n.log.await(t, "no connection", "long"); len(line) > 1500 {
-			t.Errorf("a line of %d bytes", len(line))
-		}
-		if text := n.Peers()[0].Err.Error(); len(text) > 1500 {
-			t.Errorf("an error of %d bytes", len(text))
-		}
-	}
-	for name, head := range map[string]string{
-		"header":    "GET / HTTP/1.1\r\nHost: b\r\nConnection: " + long + "\r\n\r\n",
-		"request":   "GET " + long + "\r\n\r\n",
-		"malformed": "GET / HTTP/1.1\r\nHost: b\r\n" + long + "\r\n\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := start(t, "b", nil, peerOf("a"))
-			secure, _, err := dialTLS(t, b, "a", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprint(secure, head)
-			short(t, b)
-		})
-	}
-	for name, head := range map[string]string{
-		"status":    "HTTP/1.1 500 " + long + "\r\n\r\n",
-		"answer":    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: " + long + "\r\n\r\n",
-		"no answer": long + "\r\n\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			evil, err := build(&Config{Name: "b", Key: keyOf("b"), Peers: []Peer{peerOf("a")}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			l, err := tls.Listen("tcp", "127.0.0.1:0", evil.tls(nil))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var wg sync.WaitGroup
-			defer wg.Wait()
-			defer l.Close()
-			wg.Go(func() {
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						return
-					}
-					if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-						fmt.Fprint(c, head)
-					}
-					c.Close()
-				}
-			})
-			a := start(t, "a", nil, peerOf("b"))
-			a.reach(t, "b", "wss://"+l.Addr().String()+"/")
-			short(t, a)
-		})
-	}
 }

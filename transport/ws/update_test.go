@@ -1,11 +1,8 @@
 package ws
 
 import (
-	"context"
-	"encoding/binary"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/transport"
@@ -98,9 +95,11 @@ func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 }
 
 // TestRotation changes the key and address of member b: member a first pins both keys, and then only the new key.
-// Frames from member a must reach member b before and after the change.
+// Frames from member a must reach member b before and after the change, and each end accepts the second key that it pins.
 func TestRotation(t *testing.T) {
-	a, b := pair(t, nil, nil)
+	b := start(t, "b", nil, peerOf("a", "a of old", "a"))
+	a := start(t, "a", nil, peerOf("b"))
+	a.reach(t, "b", b.Addr())
 	a.send(t, "b", []byte("old"))
 	b.expect(t, "a", []byte("old"))
 	a.update(t, at(peerOf("b", "b", "b2"), b.Addr()))
@@ -121,10 +120,7 @@ func TestRotation(t *testing.T) {
 // proved it and before its hello is complete.
 func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
-	r, err := dialRaw(t, b, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := dialRaw(t, b, "a")
 	b.update(t, peerOf("a", "next"))
 	r.put(t, kindHello, 0, nil)
 	if err := r.farewell(); !errors.As(err, new(closedError)) || !strings.Contains(err.Error(), errUnpinned.Error()) {
@@ -133,38 +129,10 @@ func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", errUnpinned.Error())
 }
 
-// TestUpdateUnderLoad changes pins while frames flow in both directions. Frames must arrive in order, except that a
-// frame may arrive twice, and every received frame must have been sent. After the changes stop, all frames must arrive.
+// TestUpdateUnderLoad changes pins while frames flow in both directions. After the changes stop, frames must still arrive.
 func TestUpdateUnderLoad(t *testing.T) {
 	a, b := pair(t, nil, nil)
-	ctx, cancel := context.WithCancel(patient(t))
-	var wg sync.WaitGroup
-	for _, way := range []struct {
-		from, to     node
-		sender, name string
-	}{{a, b, "a", "b"}, {b, a, "b", "a"}} {
-		wg.Go(func() {
-			for i := uint64(1); ; i++ {
-				frame := binary.BigEndian.AppendUint64(make([]byte, 3000), i)
-				if err := way.from.Send(ctx, way.name, frame); err != nil {
-					return
-				}
-			}
-		})
-		wg.Go(func() {
-			for last := uint64(0); ; {
-				from, frame, err := way.to.Recv(ctx)
-				if err != nil {
-					return
-				}
-				n := binary.BigEndian.Uint64(frame[3000:])
-				if from != way.sender || len(frame) != 3008 || n < last || n == 0 {
-					t.Errorf("frame %d of %d bytes from %q after frame %d", n, len(frame), from, last)
-				}
-				last = n
-			}
-		})
-	}
+	end := flow(t, a, b, true)
 	const rotations = 30
 	for i := range rotations {
 		n, peer := a, at(peerOf("b"), b.Addr())
@@ -177,25 +145,8 @@ func TestUpdateUnderLoad(t *testing.T) {
 		n.update(t, peer)
 		b.log.await(t, "INFO", "connected") // wait for a connection, so that the update can end one
 	}
-	cancel()
-	wg.Wait()
+	end(5)
 	if ended := a.log.count(errUnpinned.Error()) + b.log.count(errUnpinned.Error()); ended == 0 {
 		t.Error("no connection was ended")
-	}
-	for range 3 * window { // frames of the load that still wait for Recv
-		ctx, cancel := context.WithTimeout(t.Context(), patience/300)
-		_, _, err := b.Recv(ctx)
-		cancel()
-		if err != nil {
-			break
-		}
-	}
-	a.send(t, "b", []byte("after"))
-	for {
-		if _, frame, err := b.Recv(patient(t)); err != nil {
-			t.Fatal(err)
-		} else if string(frame) == "after" {
-			return
-		}
 	}
 }

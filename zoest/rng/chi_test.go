@@ -2,19 +2,13 @@ package rng
 
 import "math"
 
-// chiSquare returns the chi-square statistic of the counts in cells with the probabilities p. A nil p means equal
-// probabilities.
-func chiSquare(count []int, p []float64) float64 {
-	n := 0
+// chiSquare returns the chi-square statistic of the counts in cells of equal probability.
+func chiSquare(count []int) (sum float64) {
+	want := 0.0
 	for _, c := range count {
-		n += c
+		want += float64(c) / float64(len(count))
 	}
-	var sum float64
-	for i, c := range count {
-		want := float64(n) / float64(len(count))
-		if p != nil {
-			want = float64(n) * p[i]
-		}
+	for _, c := range count {
 		sum += (float64(c) - want) * (float64(c) - want) / want
 	}
 	return sum

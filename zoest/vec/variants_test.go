@@ -2,9 +2,6 @@ package vec_test
 
 import (
 	"bufio"
-	"fmt"
-	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,103 +13,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
-
-// aligned returns a slice v of n numbers in a buffer buf with at least 16 guards on both sides. v starts at an offset
-// of off numbers from a 64-byte boundary.
-func aligned(n, off int) (buf, v []float32) {
-	buf = make([]float32, n+64)
-	for i := range buf {
-		buf[i] = canary
-	}
-	first := 16
-	for uintptr(unsafe.Pointer(&buf[first]))%64 != 0 {
-		first++
-	}
-	first += off
-	return buf, buf[first : first+n : first+n]
-}
-
-// TestVariantsAtEveryOffset checks that the results of every variant equal those of the reference, bit for bit, at
-// every length and every alignment of the first vector. The other vectors have different alignments. The test compares
-// whole buffers, including the memory around the vectors, and alternates between the kinds of numbers.
-func TestVariantsAtEveryOffset(t *testing.T) {
-	lens := lengths()
-	if testing.Short() {
-		lens = slices.DeleteFunc(lens, func(n int) bool { return n > 140 && n%7 != 0 })
-	}
-	r := rand.New(rand.NewPCG(20, 21))
-	pools := make([][]float32, len(fills))
-	for i, fill := range fills {
-		pools[i] = make([]float32, 1<<14)
-		for j := range pools[i] {
-			pools[i][j] = fill.next(r)
-		}
-	}
-	for _, variant := range vec.Variants() {
-		if variant.Name == vec.Reference.Name {
-			continue
-		}
-		t.Run(variant.Name, func(t *testing.T) {
-			for _, n := range lens {
-				for off := range 16 {
-					if n <= 300 || off%8 == n%2 {
-						compare(t, &variant, r, pools[(n+off)%len(pools)], n, off)
-					}
-				}
-			}
-		})
-	}
-}
-
-// compare runs every kernel of a variant and of the reference on the same numbers from pool, and compares the results.
-func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n, off int) {
-	t.Helper()
-	a, b := pool[r.IntN(len(pool))], pool[r.IntN(len(pool))]
-	signs := make([]uint64, vec.SignWords(n))
-	for i := range signs {
-		signs[i] = r.Uint64()
-	}
-	var from, vs [4][]float32
-	var bufs [4][]float32
-	for j := range vs {
-		bufs[j], vs[j] = aligned(n, (off+j*(1+n%5))%16)
-		from[j] = pool[r.IntN(len(pool)-n):][:n]
-		copy(vs[j], from[j])
-	}
-	if got, want := variant.Dot(vs[0], vs[1]), vec.Reference.Dot(from[0], from[1]); !same64(got, want) {
-		t.Fatalf("Dot, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want,
-			math.Float64bits(want))
-	}
-	if got, want := variant.SumSquares(vs[0]), vec.Reference.SumSquares(from[0]); !same64(got, want) {
-		t.Fatalf("SumSquares, length %d, offset %d: %v (%016x), want %v (%016x)", n, off, got, math.Float64bits(got), want,
-			math.Float64bits(want))
-	}
-	want := make([][]float32, 4)
-	for _, k := range kernels {
-		for j := range k.vecs {
-			want[j] = append(want[j][:0], from[j]...)
-			copy(vs[j], from[j])
-		}
-		k.run(&vec.Reference, want, a, b, signs)
-		k.run(variant, vs[:], a, b, signs)
-		for j := range k.vecs {
-			for i := range n {
-				if !same(vs[j][i], want[j][i]) {
-					t.Fatalf("%s, length %d, offset %d, a = %v, b = %v: vector %d, element %d is %v (%08x), want %v (%08x)", k.name, n,
-						off, a, b,
-						j, i, vs[j][i], math.Float32bits(vs[j][i]), want[j][i], math.Float32bits(want[j][i]))
-				}
-				vs[j][i] = canary
-			}
-			for i, x := range bufs[j] {
-				if math.Float32bits(x) != math.Float32bits(canary) {
-					t.Fatalf("%s, length %d, offset %d: vector %d: position %d of its buffer, outside the vector, was overwritten",
-						k.name, n, off, j, i)
-				}
-			}
-		}
-	}
-}
 
 // nowhere returns a slice of n elements in unmapped memory. Any access to an element faults.
 func nowhere[E any](n int) []E {
@@ -293,35 +193,5 @@ func TestAssemblyRoundsEveryProduct(t *testing.T) {
 	if !forbidden.MatchString("\tVFMADD231PS Z0, Z1, Z2") || !forbidden.MatchString("\tFMADDS F0, F1, F2, F3") ||
 		forbidden.MatchString("// VFMADD") {
 		t.Error("the pattern is wrong")
-	}
-}
-
-func BenchmarkVariants(b *testing.B) {
-	for _, n := range []int{10, 40, 128, 4096} {
-		args := make([][]float32, 4)
-		for j := range args {
-			_, args[j] = aligned(n, 0)
-			clear(args[j])
-		}
-		signs := make([]uint64, vec.SignWords(n))
-		for _, variant := range vec.Variants() {
-			for _, k := range kernels {
-				b.Run(fmt.Sprint(k.name, "/", n, "/", variant.Name), func(b *testing.B) {
-					for range b.N {
-						k.run(&variant, args, 0.5, 0.5, signs)
-					}
-				})
-			}
-			b.Run(fmt.Sprint("Dot/", n, "/", variant.Name), func(b *testing.B) {
-				for range b.N {
-					variant.Dot(args[0], args[1])
-				}
-			})
-			b.Run(fmt.Sprint("SumSquares/", n, "/", variant.Name), func(b *testing.B) {
-				for range b.N {
-					variant.SumSquares(args[0])
-				}
-			})
-		}
 	}
 }

@@ -45,8 +45,3 @@ func (c change) and(want string) change {
 	c.want = append(slices.Clone(c.want), want)
 	return c
 }
-
-func (c change) mend(want string) change {
-	c.want = append(slices.Clone(c.want[:len(c.want)-1]), want)
-	return c
-}

@@ -13,48 +13,47 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// count returns the number in the given environment variable, or the given default if the variable is not set.
-func count(t *testing.T, variable string, few int) int {
-	t.Helper()
-	if s := os.Getenv(variable); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return few
-}
-
 // killed runs one fleet of clinics after another and kills their processes at random moments: at most 100 times per
-// fleet, and at intervals of at most pause. The processes also get the environment variables in env.
+// fleet, and at intervals of at most pause. Before a fleet's files are written, killed modifies the fleet with the
+// functions in change.
 //
-// Before a fleet's files are written, killed modifies the fleet with the functions in change. After all nodes have ended
-// normally, it calls check to examine the fleet.
+// The processes get the environment variables in env. With [seededNoise] all releases and final models must be
+// bit-identical to those of an undisturbed run; otherwise each release must be in a node's log exactly once. No private
+// half of a one-time key may remain on disk.
 //
-// The parameter want is the total number of kills if SPADE_LONG is set; otherwise the total is want/20, but at least
-// eight. In short mode and under the race detector, the total is at most 20. SPADE_KILLS overrides all of these
-// numbers.
-func killed(t *testing.T, want int, pause time.Duration, env []string, check func(w *supervisor),
-	change ...func(f *sdk.Fleet)) {
+// The parameter want is the total number of kills if SPADE_LONG is set; otherwise it is six. SPADE_KILLS overrides both.
+func killed(t *testing.T, want int, pause time.Duration, env []string, change ...func(f *sdk.Fleet)) {
 	t.Helper()
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process that is killed keeps its port and its lock for a while")
 	}
 	if !long {
-		want = max(want/20, 8)
+		want = 6
 	}
-	if testing.Short() || raceDetector {
-		want = min(want, 20)
+	if s := os.Getenv("SPADE_KILLS"); s != "" {
+		var err error
+		if want, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
 	}
-	want = count(t, "SPADE_KILLS", want)
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
 	var kills, first, last, runs int
 	for ; kills < want && !t.Failed(); runs++ {
-		tr := newClinics(t, 10, 4, change...)
+		tr := newClinics(t, change...)
+		var undisturbed [][]logged
+		if env != nil {
+			undisturbed = tr.quiet(t)
+		}
 		w := newSupervisor(t, tr, env...)
 		w.run(t, &chance, min(100, want-kills), pause)
-		check(w)
+		w.checkReleases(t, undisturbed)
+		if tr.file.PairKeys != nil {
+			text, err := os.ReadFile(w.path(fleetfile.PairKeysName))
+			if err != nil || strings.Contains(string(text), "private") || strings.Count(string(text), `"fleet":`) != len(w.file.Members) {
+				t.Errorf("private halves are left: %s, %v", text, err)
+			}
+		}
 		kills, first, last = kills+w.kills, first+w.first, last+w.last
 	}
 	t.Logf("%d kills in %d runs, %d of them before a node's first release and %d after its last", kills, runs, first, last)
@@ -65,40 +64,21 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, check fun
 
 var seeded = []string{seededNoise + "=1"}
 
-// TestKilledNodes kills random processes of a fleet of eight at random moments, including the first round and the time
-// after the last round, and checks that all releases and final models are bit-identical to those of an undisturbed run.
-// It makes 10 kills in total, 200 if SPADE_LONG is set, or as many as SPADE_KILLS specifies.
-func TestKilledNodes(t *testing.T) {
-	t.Parallel()
-	killed(t, 200, 100*time.Millisecond, seeded, func(w *supervisor) { w.checkModels(t) })
-}
+// TestKilledNodes kills random processes of a fleet at random moments, including the first round and the time after the
+// last round.
+func TestKilledNodes(t *testing.T) { killed(t, 200, 100*time.Millisecond, seeded) }
 
-// TestKilledNodesSharedNoise kills processes like TestKilledNodes, but with pairwise noise from one-time keys, which all
-// processes have in one file. It checks that no private half remains on disk at the end.
+// TestKilledNodesSharedNoise kills processes of a fleet that protects each patient and has pairwise noise from one-time
+// keys, which all processes have in one file.
 func TestKilledNodesSharedNoise(t *testing.T) {
-	t.Parallel()
-	killed(t, 100, 100*time.Millisecond, seeded, func(w *supervisor) {
-		w.checkModels(t)
-		text, err := os.ReadFile(w.path(fleetfile.PairKeysName))
-		if err != nil || strings.Contains(string(text), "private") || strings.Count(string(text), `"fleet":`) != len(w.file.Members) {
-			t.Errorf("private halves are left: %s, %v", text, err)
-		}
-	}, sharing)
-}
-
-// TestKilledNodesSurvival kills processes like TestKilledNodes, while they learn survival with each patient protected.
-func TestKilledNodesSurvival(t *testing.T) {
-	t.Parallel()
-	killed(t, 100, 400*time.Millisecond, seeded, func(w *supervisor) { w.checkModels(t) }, surviving(t))
+	killed(t, 100, 200*time.Millisecond, seeded, records, sharing)
 }
 
 // TestKilledNodesReleaseOnce uses random noise from the system, with which a repeated release would differ from the
-// first. It checks that each node's log has every round exactly once, and that no neighbor receives two releases in the
-// same round.
+// first: no neighbor may receive two releases of the same round.
 func TestKilledNodesReleaseOnce(t *testing.T) {
 	if !long && os.Getenv("SPADE_KILLS") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
 	}
-	t.Parallel()
-	killed(t, 40, 100*time.Millisecond, nil, func(w *supervisor) { w.checkReleases(t, nil) })
+	killed(t, 40, 100*time.Millisecond, nil)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,21 +31,6 @@ func into(t *testing.T, result any, code int, args ...string) {
 	}
 }
 
-func tree(t *testing.T, dir string) string {
-	t.Helper()
-	var all []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if rel, _ := filepath.Rel(dir, path); rel != "." {
-			all = append(all, rel)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(all, " ")
-}
-
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -63,36 +47,6 @@ func writeFile(t *testing.T, dir, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// copyAll copies a file, or all files in a folder except sockets. It preserves file modes.
-func copyAll(t *testing.T, from, to string) {
-	t.Helper()
-	err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, _ := filepath.Rel(from, path)
-		target := filepath.Join(to, rel)
-		switch {
-		case e.IsDir():
-			return os.MkdirAll(target, 0o700)
-		case !e.Type().IsRegular():
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, text, info.Mode().Perm())
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func encoded(t *testing.T, dim int, f admm.Message) string {
@@ -112,28 +66,19 @@ func encoded(t *testing.T, dim int, f admm.Message) string {
 // be interrupted.
 func TestInterruptWhileLoading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	loading, release := make(chan struct{}), make(chan struct{})
+	release := make(chan struct{})
 	defer close(release)
-	go func() {
-		<-loading
-		cancel()
-	}()
 	_, err := cli.Prompt(ctx, func() (int, error) {
-		close(loading)
+		cancel()
 		<-release
 		return 1, nil
 	})
 	if cli.ExitCode(err, "demo", io.Discard) != cli.ExitFailed || err == nil {
 		t.Errorf("error %v", err)
 	}
-	if v, err := cli.Prompt(t.Context(), func() (int, error) { return 1, nil }); v != 1 || err != nil {
-		t.Errorf("%d, %v", v, err)
-	}
-	ended, stop := context.WithCancel(t.Context())
-	stop()
 	for _, args := range [][]string{{"demo"}, {"simulate"}, {"init", filepath.Join(t.TempDir(), "x"), "-n", "2"}} {
 		var out, log bytes.Buffer
-		if code := run(ended, args, &out, &log); code != cli.ExitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
+		if code := run(ctx, args, &out, &log); code != cli.ExitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
 			t.Errorf("%v: exit code %d: %s", args, code, &log)
 		}
 	}

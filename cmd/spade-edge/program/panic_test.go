@@ -33,5 +33,5 @@ func TestPanicHasItsOwnEnd(t *testing.T) {
 	if end := fmt.Sprint(p.cmd.ProcessState); !strings.HasPrefix(end, "signal: abort") || strings.Contains(end, "core") {
 		t.Errorf("the process has ended with %q, want an abort and no memory image", end)
 	}
-	p.log.await(t, "panic: for a test")
+	p.await(t, "panic: for a test")
 }

@@ -23,15 +23,14 @@ func planned(t *testing.T, args ...string) (r lab.Report) {
 // tenth too high.
 func TestPlanIsWhatHappens(t *testing.T) {
 	t.Parallel()
-	arithmetic(t)
 	// The simulated clinics have 3200 training samples in total, with 5 columns and a bias.
 	const hidden = "-model perceptron -hidden 150 "
-	const few, many = "-nodes 16 -graph er:0.3 -rounds 20 -seed 4 ", hidden + "-nodes 8 -rounds 8 -cooldown 8 -tau 1 -eta 1e-9 -mu 0.07 -clip 0.2 -graph "
+	const few, many = "-nodes 16 -graph er:0.3 -rounds 20 -seed 4 ", hidden + "-nodes 8 -rounds 5 -cooldown 5 -tau 1 -eta 1e-9 -mu 0.07 -clip 0.2 -graph "
 	cases := []string{
 		few + "-non-private", few + "-non-private -cooldown 2", few, few + "-clip 0.2",
 		few + "-batch 7 -tau 3 -grid-bits 8 -cooldown 0", few + "-sigma 3 -gain 0.4 -rho 2 -eta 0.25",
 		few + "-accounting paper -epsilon 4 -delta 1e-6 -estimator paper", few + "-mixing 3",
-		few + "-colluders 1 -mixing 2 -limit-all 1000", few + "-colluders 0 -sigma 1 -pair-sigma 4", few + "-non-private -mixing 2",
+		few + "-colluders 1 -mixing 2 -limit-all 1000 -tau 4", few + "-colluders 0 -sigma 1 -pair-sigma 4 -tau 2", few + "-non-private -mixing 2",
 		many + "er:0.5 -colluders 1 -mixing 5", many + "ring -colluders 1 -sigma 0.3 -pair-sigma 1.2 -cooldown 0 -mixing 0",
 	}
 	if long {

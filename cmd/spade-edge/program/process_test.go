@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +18,7 @@ import (
 type process struct {
 	cmd  *exec.Cmd
 	out  bytes.Buffer
-	log  *console
+	log  console
 	over chan struct{} // closed when the process has ended
 }
 
@@ -34,15 +35,14 @@ func starting(t *testing.T, env []string, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(self, toy(args)...), log: newConsole(), over: make(chan struct{})}
+	p := &process{cmd: exec.Command(self, toy(args)...), over: make(chan struct{})}
 	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, p.log
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		_ = p.cmd.Wait() // the error says no more than the exit code, which the method wait checks
-		p.log.end()
 		close(p.over)
 	}()
 	t.Cleanup(func() {
@@ -57,10 +57,10 @@ func (p *process) wait(t *testing.T, code int) {
 	select {
 	case <-p.over:
 	case <-time.After(5 * time.Minute):
-		t.Fatalf("it has not ended:\n%s", p.log)
+		t.Fatalf("it has not ended:\n%s", &p.log)
 	}
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
-		t.Fatalf("exit code %d, want %d:\n%s", got, code, p.log)
+		t.Fatalf("exit code %d, want %d:\n%s", got, code, &p.log)
 	}
 }
 
@@ -85,65 +85,46 @@ func (p *process) read(t *testing.T, v any) {
 	}
 }
 
-// console collects a process's output. A test can wait for words in it.
-type console struct {
-	mu    sync.Mutex
-	more  *sync.Cond
-	text  bytes.Buffer
-	ended bool
+// ended reports whether the process has ended.
+func (p *process) ended() bool {
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
 }
 
-func newConsole() *console {
-	c := &console{}
-	c.more = sync.NewCond(&c.mu)
-	return c
+// await waits until a single line of the log contains all of the words.
+func (p *process) await(t *testing.T, words ...string) {
+	t.Helper()
+	for late := time.Now().Add(4 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		last := p.ended() || time.Now().After(late)
+		for line := range strings.Lines(p.log.String()) {
+			if strings.HasSuffix(line, "\n") && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+				return
+			}
+		}
+		if last {
+			t.Fatalf("no line with %q in\n%s", words, &p.log)
+		}
+	}
+}
+
+// console collects the log of a process.
+type console struct {
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
 func (c *console) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.more.Broadcast()
 	return c.text.Write(b)
-}
-
-func (c *console) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = true
-	c.more.Broadcast()
 }
 
 func (c *console) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.text.String()
-}
-
-// await waits until a single line of the output contains all of the words.
-func (c *console) await(t *testing.T, words ...string) {
-	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	late := false
-	defer time.AfterFunc(4*time.Minute, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		late = true
-		c.more.Broadcast()
-	}).Stop()
-	for {
-		for line := range strings.Lines(c.text.String()) {
-			found := strings.HasSuffix(line, "\n")
-			for _, w := range words {
-				found = found && strings.Contains(line, w)
-			}
-			if found {
-				return
-			}
-		}
-		if c.ended || late {
-			t.Fatalf("no line with %q in\n%s", words, c.text.String())
-		}
-		c.more.Wait()
-	}
 }

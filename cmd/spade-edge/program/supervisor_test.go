@@ -1,10 +1,11 @@
 package program
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,12 +13,10 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/pair"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -47,11 +46,11 @@ func (n *roundNoise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// newClinics returns a private trial of eight members on a ring. Each member has its own mix of patients.
-func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)) *trial {
+// newClinics returns a private trial of five members on a ring. Each member has its own mix of patients.
+func newClinics(t *testing.T, change ...func(f *sdk.Fleet)) *trial {
 	t.Helper()
-	tr := newTrial(t, "ab bc cd de ef fg gh ha", func(f *sdk.Fleet) {
-		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = rounds, cooldown, []float64{1}
+	tr := newTrial(t, "ab bc cd de ea", func(f *sdk.Fleet) {
+		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 10, 4, []float64{1}
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 0.5, Delta: 1e-5}
 		for _, c := range change {
 			c(f)
@@ -60,45 +59,31 @@ func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)
 	for _, m := range tr.file.Members {
 		tr.edit(t, m.Name+".json", "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`, `"resend_seconds": 0.1, "linger_seconds": 20`)
 		if tr.file.Fleet.Task != nil {
-			tr.write(t, livesFile, lives())
-			tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", "data": "synthetic:clinical"`, `"data": "csv:`+livesFile+`"`, "dirichlet:0.1", "iid")
+			tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", "data": "synthetic:clinical"`, `"data": "csv:`+patients+`"`, "dirichlet:0.1", "iid")
 		}
 	}
 	return tr
 }
 
-const livesFile = "lives.csv"
+// patients is a table of 1000 rows.
+var patients, _ = filepath.Abs("../../../examples/patients.csv")
 
-// lives returns a table of generated patients, of whom a half has the event.
-func lives() string {
-	text, r := "age,stage,days,died\n", rng.New(7, rng.Address{Purpose: rng.Fault})
-	for i := range 400 {
-		text += fmt.Sprintf("%d,%d,%d,%d\n", 40+r.IntN(50), 1+r.IntN(4), 1+r.IntN(3000), i%2)
+// records changes a fleet so that it protects each patient, as most private fleets do.
+func records(f *sdk.Fleet) {
+	recipe, err := task.Fit(task.Spec{Source: "csv:" + patients, Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}, Whole: true},
+		task.ModelSpec{Name: task.SoftmaxModel}, "made-up patients")
+	if err == nil {
+		f.Task, err = builtin.MarshalTask(recipe)
 	}
-	return text
-}
-
-// surviving returns a change after which a trial learns survival and protects each patient.
-func surviving(t *testing.T) func(f *sdk.Fleet) {
-	dir := t.TempDir()
-	writeFile(t, dir, livesFile, lives())
-	recipe, err := task.Fit(task.Spec{Source: "csv:" + filepath.Join(dir, livesFile), Survival: "days,died", Whole: true},
-		task.ModelSpec{Name: task.HazardsModel}, "generated patients")
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	text, err := builtin.MarshalTask(recipe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(f *sdk.Fleet) {
-		m, p := &f.Method, &f.Privacy
-		f.Task, f.Dim, f.X0 = text, recipe.Dim(), recipe.Start(5)
-		m.Rounds, m.Estimator, m.Directions, m.Batch, m.Tau = 20, zoest.Tracking, zoest.Walsh, 0, 16
-		m.Eta, m.Mu = []float64{40}, []float64{0.2}
-		p.Unit, p.Clip, p.Sigma = dpmech.Record, 0.04, 0.1
-		f.Records = slices.Repeat([]int{40}, len(f.Members))
-	}
+	m, p := &f.Method, &f.Privacy
+	f.Dim, f.X0, f.Records = recipe.Dim(), make([]float32, recipe.Dim()), slices.Repeat([]int{160}, len(f.Members))
+	f.X0[0] = 0.5
+	m.Estimator, m.Directions, m.Batch, m.Tau = zoest.Tracking, zoest.Walsh, 0, 16
+	m.Eta, m.Mu = []float64{40}, []float64{0.2}
+	p.Unit, p.Clip, p.Sigma = dpmech.Record, 0.04, 0.1
 }
 
 func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {
@@ -121,47 +106,23 @@ func sharing(f *sdk.Fleet) {
 	f.Method.Mixing = 1
 }
 
-// share configures the machines of a simulation with the secrets that the members of the trial share.
-func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
+// quiet runs the nodes of a copy of the trial without disturbance, with the noise that seededNoise selects, and returns
+// their logs of releases.
+func (tr *trial) quiet(t *testing.T) (logs [][]logged) {
 	t.Helper()
-	f := tr.file.Fleet
-	for i := range cfgs {
-		cfgs[i].PairKey = func(peer, release int) [32]byte {
-			s, err := pair.Agree(tr.secrets[f.Members[i]], f.Members[i], f.PairKeys[peer], f.Members[peer], f.Hash())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s.Key(f.Hash(), release)
-		}
+	other := &trial{dir: filepath.Join(t.TempDir(), "quiet"), file: tr.file}
+	if text, err := exec.Command("cp", "-R", tr.dir, other.dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
 	}
-}
-
-// quiet simulates the trial's fleet with the noise that seededNoise selects. It returns, by member and round, the hash
-// of the model after the release in this round. Rounds count from 1; the element with index 0 is "".
-func (tr *trial) quiet(t *testing.T) [][]string {
-	t.Helper()
-	var network *sim.Sim
-	clients := tr.clients(t, "dirichlet:0.1", func(i int) io.Reader {
-		return &roundNoise{i, func() int { return network.Round() }}
-	})
-	var err error
-	if network, err = sim.New(clients); err != nil {
-		t.Fatal(err)
+	var nodes []*process
+	for _, m := range tr.file.Members {
+		nodes = append(nodes, starting(t, seeded, "run", other.path(m.Name+".json"), "-json"))
 	}
-	models := make([][]string, len(clients))
-	for i := range models {
-		models[i] = []string{""}
+	for i, p := range nodes {
+		p.wait(t, cli.ExitDone)
+		logs = append(logs, other.released(t, i))
 	}
-	err = network.Run(t.Context(), func(int) error {
-		for i, x := range network.Models() {
-			models[i] = append(models[i], sdk.ModelHash(x))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return models
+	return logs
 }
 
 // supervisor runs the processes of a trial and restarts processes that have ended.
@@ -188,15 +149,6 @@ func newSupervisor(t *testing.T, tr *trial, env ...string) *supervisor {
 func (w *supervisor) start(t *testing.T, i int) *process {
 	t.Helper()
 	return starting(t, w.env, "run", w.path(w.file.Members[i].Name+".json"), "-json")
-}
-
-func (p *process) ended() bool {
-	select {
-	case <-p.over:
-		return true
-	default:
-		return false
-	}
 }
 
 func (w *supervisor) done() bool { return !slices.Contains(w.models, "") }
@@ -226,21 +178,21 @@ func (w *supervisor) strike(t *testing.T, i int) {
 			}
 		}
 	}
-	w.nodes[i] = w.start(t, i)
+	w.nodes[i], w.moved = w.start(t, i), time.Now()
 }
 
 func (w *supervisor) rounds() int { return w.file.Fleet.Method.Last() }
 
-// lingers returns the number of a node that has made its last release but has not ended, or -1 if no node is in that
-// state.
-func (w *supervisor) lingers(t *testing.T) int {
-	t.Helper()
+// ahead returns the node with the most releases among those that have not ended, and their number.
+func (w *supervisor) ahead() (node, made int) {
+	made = -1
 	for i, p := range w.nodes {
-		if !p.ended() && len(w.released(t, i)) == w.rounds() {
-			return i
+		text, _ := os.ReadFile(w.releases(i)) // there is no file before the first release
+		if n := bytes.Count(text, []byte("\n")); !p.ended() && n > made {
+			node, made = i, n
 		}
 	}
-	return -1
+	return node, made
 }
 
 // note records the final model of a node that ended by itself. It fails the test if the node failed.
@@ -283,7 +235,7 @@ func (w *supervisor) look(t *testing.T) {
 	case w.done():
 	case idle > 2*time.Minute:
 		for i, p := range w.nodes {
-			t.Logf("%s:\n%s", w.file.Members[i].Name, p.log)
+			t.Logf("%s:\n%s", w.file.Members[i].Name, &p.log)
 		}
 		t.Fatal("the run stands still")
 	case idle > 2*time.Second && over > 0:
@@ -295,41 +247,26 @@ func (w *supervisor) look(t *testing.T) {
 	}
 }
 
-// run kills random nodes until it has made the given number of kills, and waits for the end of the run. Before each
-// kill, it waits for a random time of at most pause. It saves the last kill for a node that lingers after its last
-// release, because otherwise all nodes may end before a kill hits such a node.
+// run kills random nodes until it has made the given number of kills, spread over the run, and waits for the end of the
+// run. Before each kill, it waits for a random time of at most pause. It saves the last kill for a node that lingers after
+// its last release, because otherwise all nodes may end before a kill hits such a node.
 func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
 	t.Helper()
-	for !w.done() {
-		if w.kills < kills-1 {
+	for ; !w.done(); w.look(t) {
+		switch node, made := w.ahead(); {
+		case w.kills < kills-1 && made*kills >= w.kills*w.rounds():
 			time.Sleep(time.Duration(chance.Float64() * float64(pause)))
 			w.strike(t, chance.IntN(len(w.nodes)))
-			w.moved = time.Now()
-		} else {
-			time.Sleep(10 * time.Millisecond)
-			if i := w.lingers(t); i >= 0 && w.kills < kills {
-				w.strike(t, i)
-				w.moved = time.Now()
-			}
+		case w.kills == kills-1 && made == w.rounds():
+			w.strike(t, node)
+		default:
+			time.Sleep(20 * time.Millisecond)
 		}
-		w.look(t)
 	}
 	for _, p := range w.nodes {
 		_ = p.cmd.Process.Kill() // the node was restarted to serve its last state, and no neighbor needs it any more
 		<-p.over
 	}
-}
-
-// checkModels checks that all releases and final models are identical to those of an undisturbed run.
-func (w *supervisor) checkModels(t *testing.T) {
-	t.Helper()
-	want := w.quiet(t)
-	for i, m := range want {
-		if last := m[len(m)-1]; w.models[i] != last {
-			t.Errorf("model of %s is %s, the simulation's is %s", w.file.Members[i].Name, w.models[i], last)
-		}
-	}
-	w.checkReleases(t, want)
 }
 
 type logged struct {
@@ -340,10 +277,15 @@ type logged struct {
 	} `json:"note"`
 }
 
+// releases returns the path of a member's log of releases.
+func (tr *trial) releases(i int) string {
+	return filepath.Join(tr.path(tr.file.Members[i].Name+".state"), "releases.log")
+}
+
 // released returns a member's log of releases. It omits an incomplete last line.
 func (tr *trial) released(t *testing.T, i int) []logged {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(tr.path(tr.file.Members[i].Name+".state"), "releases.log"))
+	text, err := os.ReadFile(tr.releases(i))
 	if os.IsNotExist(err) {
 		return nil
 	}
@@ -365,12 +307,12 @@ func (tr *trial) released(t *testing.T, i int) []logged {
 }
 
 // checkReleases checks that every member made each release exactly once, and that the ledger counts each private
-// release exactly once. If want is not nil, the hashes of the released models must match want.
-func (tr *trial) checkReleases(t *testing.T, want [][]string) {
+// release exactly once. If want is not nil, it has the logs of releases of an undisturbed run, which must be the same.
+func (w *supervisor) checkReleases(t *testing.T, want [][]logged) {
 	t.Helper()
-	method := tr.file.Fleet.Method
-	for i, m := range tr.file.Members {
-		all := tr.released(t, i)
+	method := w.file.Fleet.Method
+	for i, m := range w.file.Members {
+		all := w.released(t, i)
 		if len(all) != method.Last() {
 			t.Fatalf("%s: %d releases in its log, want %d", m.Name, len(all), method.Last())
 		}
@@ -378,15 +320,16 @@ func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 			if l.Round != k+1 || len(l.Digest) != 64 {
 				t.Fatalf("%s: release %d in its log is %+v", m.Name, k+1, l)
 			}
-			if want != nil && l.Note.Model != want[i][k+1] {
-				t.Fatalf("%s: the model of release %d is %s, the simulation's is %s", m.Name, k+1, l.Note.Model, want[i][k+1])
-			}
 		}
-		ledger, err := state.ReadLedger(tr.path(m.Name + ".ledger"))
+		same := func(a, b logged) bool { return a.Note == b.Note } // the digest includes the state of the ledger
+		if last := all[len(all)-1].Note.Model; w.models[i] != last || want != nil && !slices.EqualFunc(all, want[i], same) {
+			t.Fatalf("%s: model %s and releases %+v, want %+v", m.Name, w.models[i], all, want)
+		}
+		ledger, err := state.ReadLedger(w.path(m.Name + ".ledger"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := tr.file.Fleet.Privacy
+		p := w.file.Fleet.Privacy
 		spends := []dpmech.Spend{{First: 1, Rounds: method.Rounds, Gaussian: dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Unit: p.Unit}}}
 		if p.PairSigma > 0 {
 			spends[0].Shared = dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}

@@ -1,10 +1,8 @@
 package program
 
 import (
-	"crypto/ecdh"
 	"crypto/ed25519"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,12 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -37,13 +32,10 @@ func ownPort() string {
 	}
 }
 
-// trial is a fleet of nodes on this machine, with all their files in one folder. Its methods run and simulate the
-// nodes.
+// trial is a fleet of nodes on this machine, with all their files in one folder.
 type trial struct {
 	dir  string
 	file *fleetfile.File
-
-	secrets map[string]*ecdh.PrivateKey // private halves of the one-time keys, by member, if members share noise
 }
 
 // newTrial writes the files of a fleet. edges lists the edges as pairs of members, such as "ab bc". Each member has a
@@ -81,7 +73,11 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 			Name: name, Keys: []ed25519.PublicKey{public}, Addresses: []string{"wss://" + port + "/"},
 		})
 		if fleet.Privacy.PairSigma > 0 {
-			tr.makePairKey(t, name)
+			public, err := state.PairKeys(tr.path(fleetfile.PairKeysName)).Add(name, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fleet.PairKeys = append(fleet.PairKeys, public...)
 		}
 		ledger := ""
 		if !fleet.Privacy.NonPrivate {
@@ -104,71 +100,9 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	return tr
 }
 
-// makePairKey makes a member's one-time key in the file that all members of the trial use.
-func (tr *trial) makePairKey(t *testing.T, member string) {
-	t.Helper()
-	file, f := state.PairKeys(tr.path(fleetfile.PairKeysName)), tr.file.Fleet
-	public, err := file.Add(member, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.PairKeys = append(f.PairKeys, public...)
-	private, err := file.Find(public[0], [32]byte{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tr.secrets == nil {
-		tr.secrets = map[string]*ecdh.PrivateKey{}
-	}
-	tr.secrets[member] = private
-}
-
 func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
 
 func (tr *trial) write(t *testing.T, name, text string) {
 	t.Helper()
 	writeFile(t, tr.dir, name, text)
-}
-
-// clients returns clients for a simulation of the trial. The parameter partition determines how the patients are
-// distributed among the clients.
-func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
-	t.Helper()
-	model := task.ModelSpec{Name: task.SoftmaxModel}
-	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
-	if tr.file.Fleet.Task != nil {
-		var recipe *task.Recipe
-		if recipe, err = builtin.Task(tr.file.Fleet); err != nil {
-			t.Fatal(err)
-		}
-		model, partition = recipe.Model, "iid"
-		set, err = recipe.Apply(task.Spec{Source: "csv:" + tr.path(livesFile), Seed: 5, Records: true})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	deal, err := task.ParsePartition(partition)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := deal.Assign(set.Train.Y, set.Train.Classes, len(tr.file.Members), 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var samples []int
-	for _, p := range parts {
-		samples = append(samples, len(p))
-	}
-	cfgs, err := sim.Machines(tr.file.Fleet, samples, noise)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tr.secrets != nil {
-		tr.share(t, cfgs)
-	}
-	var clients []sim.Client
-	for i, c := range cfgs {
-		clients = append(clients, sim.Client{Config: c, Oracle: model.New(set.Train.Select(parts[i]))})
-	}
-	return clients
 }

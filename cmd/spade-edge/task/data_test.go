@@ -59,31 +59,60 @@ func TestData(t *testing.T) {
 	}
 }
 
-func TestMalformedData(t *testing.T) {
-	for name, d := range map[string]*Data{
-		"nil":        nil,
-		"empty":      {Dim: 1, Classes: 2},
-		"no columns": {Y: []int{0, 1}, Classes: 2},
-		"short":      {X: make([]float32, 3), Y: []int{0, 1}, Dim: 2, Classes: 2},
-		"long":       {X: make([]float32, 5), Y: []int{0, 1}, Dim: 2, Classes: 2},
-		"one class":  {X: make([]float32, 2), Y: []int{0, 0}, Dim: 1, Classes: 1},
-		"label":      {X: make([]float32, 2), Y: []int{0, 2}, Dim: 1, Classes: 2},
-		"negative":   {X: make([]float32, 2), Y: []int{0, -1}, Dim: 1, Classes: 2},
-	} {
-		if d.check() == nil {
-			t.Errorf("%s: no error", name)
+func TestStandardizer(t *testing.T) {
+	train := &Data{Dim: 3, Classes: 2, Y: []int{0, 1, 0, 1}, X: []float32{
+		1, 0.1, 1e6 + 1,
+		2, 0.1, 1e6 + 3,
+		3, 0.1, 1e6 + 1,
+		6, 0.1, 1e6 + 3,
+	}}
+	s, err := FitStandardizer(train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Apply(train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	std := math.Sqrt(3.5) // standard deviation of 1, 2, 3, 6
+	for i, first := range []float64{-2 / std, -1 / std, 0, 3 / std} {
+		want := []float64{first, 0, float64(2*(i%2) - 1)}
+		for j, x := range got.Row(i) {
+			if math.Abs(float64(x)-want[j]) > 1e-6 {
+				t.Errorf("row %d column %d: %v, want %v", i, j, x, want[j])
+			}
 		}
-		if _, err := FitStandardizer(d); err == nil {
-			t.Errorf("%s: FitStandardizer took it", name)
-		}
-		if _, err := FitPCA(d, 1); err == nil {
-			t.Errorf("%s: FitPCA took it", name)
-		}
-		if _, err := NewSoftmax(d).Loss(t.Context(), make([]float32, 1), 0); err == nil {
-			t.Errorf("%s: Softmax took it", name)
-		}
-		if a := NewSoftmax(d).Accuracy(nil); !math.IsNaN(a) {
-			t.Errorf("%s: accuracy %v", name, a)
-		}
+	}
+	// New rows are standardized with the statistics of the training set. A column that is constant in the training set
+	// becomes 0.
+	test, err := s.Apply(&Data{Dim: 3, Classes: 2, Y: []int{0}, X: []float32{3 + 10, 7, 1e6 + 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(float64(test.X[0])-10/std) > 1e-6 || test.X[1] != 0 || test.X[2] != 0 {
+		t.Errorf("test row %v", test.X)
+	}
+	if train.X[0] != 1 {
+		t.Error("Apply changed its source")
+	}
+	if _, err := s.Apply(random(3, 4, 2, 1)); err == nil {
+		t.Error("took 4 columns for 3")
+	}
+}
+
+func TestClinicalDraws(t *testing.T) {
+	long, short, other := Clinical(100, 1), Clinical(30, 1), Clinical(30, 2)
+	if !slices.Equal(long.X[:len(short.X)], short.X) || !slices.Equal(long.Y[:30], short.Y) {
+		t.Error("a patient depends on how many there are")
+	}
+	if slices.Equal(short.X, other.X) {
+		t.Error("the seed plays no part")
+	}
+	if Clinical(0, 1).Len() != 0 || Clinical(-1, 1).Len() != 0 {
+		t.Error("patients out of nothing")
+	}
+	const want = 0x307ed0db3b7282b1
+	if got := digest(long.X...) ^ digest(long.Y...); got != want {
+		t.Errorf("digest %#x, want %#x as on every processor", got, uint64(want))
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 const (
 	separators  = ",;\t|"  // possible separators, the likeliest first
-	headerBytes = 64 << 10 // number of bytes at the start of a file in which the separator is looked for
+	headerBytes = 64 << 10 // number of bytes at the start of a file in which the separator is looked for, unless each line is a row
 )
 
 // openCSV detects the separator of a file and reads its header. It picks the first separator for which the header has
@@ -24,18 +24,15 @@ func openCSV(in io.Reader, name string, lines bool, l layout) (r *csvFile, below
 	below = bufio.NewReaderSize(in, headerBytes)
 	start, _ := below.Peek(headerBytes)
 	if lines {
-		start = start[:headerLength(start)]
+		start = headerText(below)
 	}
 	if what := cell.Foreign(start); what != "" {
 		return nil, nil, fmt.Errorf("task: %s %s", name, what)
 	}
-	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
-		below.Discard(len(byteOrderMark))
-		start = start[len(byteOrderMark):]
-	}
+	text := bytes.TrimPrefix(start, []byte(byteOrderMark))
 	comma, most := ',', 0
 	for _, sep := range separators {
-		r, err := readHeader(newReader(bytes.NewReader(start), sep), name, l)
+		r, err := readHeader(newReader(bytes.NewReader(text), sep), name, l)
 		if err != nil {
 			continue
 		}
@@ -47,31 +44,27 @@ func openCSV(in io.Reader, name string, lines bool, l layout) (r *csvFile, below
 			comma, most = sep, len(r.names)
 		}
 	}
-	cr := newReader(below, comma)
-	if lines {
-		cr = newReader(bytes.NewReader(bytes.Clone(start)), comma)
-		below.Discard(len(start))
+	if in = below; lines {
+		in = bytes.NewReader(text)
+	} else {
+		below.Discard(len(start) - len(text))
 	}
-	r, err = readHeader(cr, name, l)
+	r, err = readHeader(newReader(in, comma), name, l)
 	return r, below, err
 }
 
 const byteOrderMark = "\ufeff" // some programs write this mark at the start of UTF-8 files
 
-// headerLength returns the length of a file's text up to the end of the header. Its argument holds the first bytes of
-// the file. The header is the first line that is not empty or, if that line names the separator, the line after it.
-func headerLength(start []byte) (length int) {
+// headerText reads a file up to the end of the header, which is the first line that is not empty or, if that line names the
+// separator, the line after it.
+func headerText(in *bufio.Reader) (read []byte) {
 	for named := false; ; {
-		line, _, more := bytes.Cut(start[length:], []byte("\n"))
-		length += len(line)
-		if !more {
-			return length
-		}
-		length++
-		text := strings.ToLower(strings.Trim(strings.TrimPrefix(strings.TrimRight(string(line), "\r"), byteOrderMark), `"`))
+		line, err := in.ReadString('\n')
+		read = append(read, line...)
+		text := strings.ToLower(strings.Trim(strings.TrimPrefix(strings.TrimRight(line, "\r\n"), byteOrderMark), `"`))
 		names := !named && strings.HasPrefix(text, "sep=") && len(text) <= len("sep=;")
-		if text != "" && !names {
-			return length
+		if err != nil || text != "" && !names {
+			return read
 		}
 		named = named || names
 	}

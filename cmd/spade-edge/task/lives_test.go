@@ -19,24 +19,6 @@ func observed(n, dim int, seed uint64) *Data {
 	return d
 }
 
-// TestHazardsBits checks that the losses have the bits of all processors.
-func TestHazardsBits(t *testing.T) {
-	var all []float64
-	for _, dim := range []int{1, 5, 39, 130} {
-		m := ModelSpec{Name: HazardsModel}.New(observed(40, dim, uint64(dim)))
-		for i := range m.Len() {
-			loss, err := m.Loss(context.Background(), parameters(m.Dim(), 0.5, uint64(i)), i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, loss)
-		}
-	}
-	if got, want := digest(all...), uint64(0xda0868fb17e33632); got != want {
-		t.Errorf("digest %#x, want %#x", got, want)
-	}
-}
-
 // TestLivesOfPersons checks that a record changes no loss but its own, also at a place of its person.
 func TestLivesOfPersons(t *testing.T) {
 	d := observed(6, 3, 1)

@@ -187,8 +187,16 @@ func (s Spec) clean() Spec {
 		}
 		return clean
 	}
-	s.Label, s.Target, s.Person, s.Missing = cell.Clean(s.Label), cell.Clean(s.Target), cell.Clean(s.Person), cell.Clean(s.Missing)
+	for _, text := range []*string{&s.Label, &s.Target, &s.Survival, &s.Person, &s.Missing} {
+		*text = cell.Clean(*text)
+	}
 	s.Drop, s.OneHot, s.Labels = all(s.Drop), all(s.OneHot), all(s.Labels)
+	if scale := s.Scale; scale != nil {
+		s.Scale = make(map[string]float64, len(scale))
+		for name, by := range scale {
+			s.Scale[cell.Clean(name)] = by
+		}
+	}
 	return s.named()
 }
 

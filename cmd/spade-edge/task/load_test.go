@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,8 +17,7 @@ func TestLoadCSV(t *testing.T) {
 		b.WriteString(strings.Join([]string{string(rune('A' + i%26)), string(rune('0' + i%10)), string(rune('x' + i%2)),
 			[]string{"no", "yes", "maybe"}[i%3]}, ",") + "\n")
 	}
-	dir := folder(t, map[string][]byte{"p.csv": []byte(b.String())})
-	spec := Spec{Source: "csv:" + filepath.Join(dir, "p.csv"), Label: "class", Drop: []string{"id"},
+	spec := Spec{Source: ownFile(t, b.String()), Label: "class", Drop: []string{"id"},
 		OneHot: []string{"ward"}, Labels: []string{"yes", "no"}}
 	set, err := Load(spec)
 	if err != nil {
@@ -138,15 +136,6 @@ func TestSpecFaults(t *testing.T) {
 		!strings.Contains(err.Error(), "/no/such.csv") {
 		t.Errorf("no file: %v", err)
 	}
-}
-
-func realData(t *testing.T, name string) string {
-	t.Helper()
-	dir := filepath.Join("..", "..", "..", "..", "shared", "data", name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("real data are not here: %v", err)
-	}
-	return dir
 }
 
 // TestOnce checks that a file is read once for several seeds, with the same result as alone, and that data sets share no

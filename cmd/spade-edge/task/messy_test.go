@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMessyFiles reads files as they occur in practice. Each yields the expected numbers or one error with its
-// location. Columns a and b have numbers, ward has categories; the label is y.
+// TestMessyFiles reads files as they occur in practice. Each yields the expected numbers, or errors with their
+// locations. Columns a and b have numbers, ward has categories; the label is y.
 func TestMessyFiles(t *testing.T) {
 	const (
 		clean = "a,b,y\n1,2.5,no\n-3,40,yes\n"
@@ -22,10 +22,16 @@ func TestMessyFiles(t *testing.T) {
 		}
 		return string(b)
 	}
+	numbered := func(n int, line string) (text string) {
+		for i := range n {
+			text += fmt.Sprintf(line, i)
+		}
+		return text
+	}
 	for name, c := range map[string]struct {
 		content string
 		spec    Spec
-		want    string // the expected rows or, if the file is invalid, the error
+		want    string // the expected rows or, if the file is invalid, part of each error, in lines
 	}{
 		"clean":                       {clean, Spec{}, want},
 		"semicolons, decimal commas":  {"a;b;y\n1;2,5;no\n-3,0;40;yes\n", Spec{}, want},
@@ -79,23 +85,49 @@ func TestMessyFiles(t *testing.T) {
 		"a time of day":               {"a,day,y\n1,07:30,no\n", Spec{}, `column "day": "07:30" is a date or a time`},
 		"blood pressure is no date":   {"a,bp,y\n1,120/80,no\n", Spec{}, `column "bp": "120/80" is not a finite number`},
 		"spaces":                      {" a , b,y \n 1 ,\t2.5, no \n-3 ,40 ,yes\n", Spec{}, want},
-		"too many numbers as classes": {"a,y\n" + numbered21, Spec{}, `label "y" has 21 values that are numbers, too many for classes: give target instead of label`},
+		"too many numbers as classes": {"a,y\n" + numbered(21, "1,%d.5\n"), Spec{}, `label "y" has 21 values that are numbers, too many for classes: give target instead of label`},
 		"classes as numbers":          {"a,y\n1,0\n2,1\n3,0.0\n4,1.0\n5,+1\n6,\"0,0\"\n", Spec{}, "1 0, 2 1, 3 0, 4 1, 5 1, 6 0"},
 		"categories as numbers":       {"a,ward,y\n1,7.0,no\n2,7,yes\n3,8,yes\n", Spec{OneHot: []string{"ward"}}, "1 1 0 no, 2 1 0 yes, 3 0 1 yes"},
 		"codes":                       {"a,ward,y\n1,07,no\n2,7,yes\n3,007,yes\n", Spec{OneHot: []string{"ward"}}, "1 0 1 0 no, 2 0 0 1 yes, 3 1 0 0 yes"},
 		"no width":                    {"a\u200b,y\n1,n\u200bo\n\ufeff2,yes\n3,no\u00ad\n", Spec{}, "1 no, 2 yes, 3 no"},
 		"accents in two ways":         {"gr\u00f6\u00dfe,a,y\n7,1,J\u00e4\n7,2,no\n7,3,ja\u0308\n", Spec{Drop: []string{"gro\u0308\u00dfe"}}, "1 J\u00e4, 2 no, 3 J\u00e4"},
+		"accents of the time":         {"gr\u00f6\u00dfe,a,y\n7,1,no\n8,2,yes\n", Spec{Survival: "gro\u0308\u00dfe,y"}, "1 no, 2 yes"},
 		"underscores":                 {"a,y\n1_0,no\n", Spec{}, `column "a": "1_0" is not a finite number`},
 		"hexadecimal":                 {"a,y\n0x1p3,no\n", Spec{}, `column "a": "0x1p3" is not a finite number`},
 		"beyond float32":              {"a,y\n4e38,no\n", Spec{}, `column "a": "4e38" is too large, at most 3.4e38`},
-		"nothing is whole":            {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header that can be used"},
+		"empty":                       {"", Spec{}, "p.csv is empty"},
+		"no rows":                     {"a,y\n", Spec{}, "no rows below the header"},
+		"no label column":             {"a,b\n1,2\n", Spec{}, `label "y": p.csv has no such column` + "\n" + `the columns of p.csv are "a", "b"`},
+		"a title": {"Export of 2024,,\na,b,y\n1,2,3\n", Spec{}, "no such column\nthe columns of p.csv are \"Export of 2024\"\n" +
+			"remove a title or a comment above the header"},
+		"blanks": {"a b y\n1 2 3\n", Spec{}, "no such column\nthe columns of\nseparate cells by comma, semicolon, tab or |"},
+		"no such columns": {"a,b,y\n1,2,3\n", Spec{Drop: []string{"c", "b"}, OneHot: []string{"d"}},
+			`drop "c"` + "\n" + `onehot "d"` + "\n" + `the columns of p.csv are "a", "b", "y"`},
+		"nothing left": {"a,y\n1,2\n", Spec{Drop: []string{"a"}}, "no feature columns"},
+		"two bad cells": {"a,b,y\n1,\"2\n\",3\n\n1,two,x\nNaN,2,x\n", Spec{}, `line 5: column "b": "two" is not a finite number` + "\n" +
+			`line 6: column "a": "NaN" is not a finite number`},
+		"text": {"a,b,c,y\n" + strings.Repeat("1,north,2,x\n1,south,two,y\n1,east,3,x\n", 9), Spec{}, `onehot lacks "b", which holds text in 27 lines ` +
+			`of p.csv, such as "north": name it in onehot` + "\n" + `line 3: column "c": "two"`},
+		"text beside typos": {"a,b,y\n" + strings.Repeat("1,no,x\n2,yes,y\n", 30) + "two,no,x\n", Spec{}, `onehot lacks "b", which holds text in 61 ` +
+			"lines of p.csv, such as \"no\": name it in onehot to turn each text into a column, or in drop to ignore it; with two texts it may be the " +
+			"label\n" + `line 62: column "a": "two" is not`},
+		"typos beside text": {"a,b,y\ntwo,no,x\n" + strings.Repeat("1,no,x\n2,yes,y\n", 30), Spec{}, `line 2: column "a": "two" is not` + "\n" +
+			`onehot lacks "b"`},
+		"infinite": {"a,y\n-Inf,x\n1e39,x\n,x\n", Spec{}, `line 2: column "a": "-Inf"` + "\n" + `line 3: column "a": "1e39" is too large, at most 3.4e38` +
+			"\n" + `line 4: column "a": ""`},
+		"widths":              {"a,y\n1\n1,2,3\n", Spec{}, "line 2: 1 cells, want 2 as in the header: put each cell with ',' in quotes (the first of 2 such lines)"},
+		"many cells":          {"a,y\n" + strings.Repeat("-,x\n", 25), Spec{}, `(the first of 25 such lines)`},
+		"many faults":         {"a,b,c,d,e,f,g,h,i,j,k,l,y\n" + strings.Repeat("-,", 12) + "x\n", Spec{}, strings.Repeat("line 2: column \n", 10) + "2 more errors"},
+		"too many categories": {"a,y\n" + numbered(maxValues+1, "%d,1\n"), Spec{OneHot: []string{"a"}}, `column "a" has more than 1000 distinct values`},
+		"too many classes":    {"a,y\n" + numbered(maxValues+1, "1,%d\n"), Spec{}, `column "y" has more than 1000 distinct values`},
+		"nothing is whole":    {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header that can be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.spec.Label = "y"
 			got, err := rows(c.content, c.spec)
 			if err != nil {
-				if got = err.Error(); !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
-					t.Errorf("error %s, want one with %s", got, c.want)
+				if !slices.EqualFunc(strings.Split(err.Error(), "\n"), strings.Split(c.want, "\n"), strings.Contains) {
+					t.Errorf("error %s, want lines with %s", err, c.want)
 				}
 			} else if got != c.want {
 				t.Errorf("read %s, want %s", got, c.want)
@@ -144,14 +176,6 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-var numbered21 = func() string {
-	var b strings.Builder
-	for i := range 21 {
-		fmt.Fprintf(&b, "1,%d.5\n", i)
-	}
-	return b.String()
-}()
-
 // rows reads a file as Load does and returns the content of its rows, with ? for a missing number.
 func rows(content string, s Spec) (string, error) {
 	s = s.clean()
@@ -170,7 +194,8 @@ func rows(content string, s Spec) (string, error) {
 	if err != nil {
 		names = t.labels[:1]
 	}
-	d, out := t.data(&Recipe{Classes: names}), []string(nil)
+	h, _ := s.horizon()
+	d, out := t.data(&Recipe{Classes: names, Survival: h}), []string(nil)
 	for i, y := range d.Y {
 		var cells []string
 		for _, x := range d.Row(i) {
@@ -179,4 +204,34 @@ func rows(content string, s Spec) (string, error) {
 		out = append(out, strings.Join(append(cells, names[y]), " "))
 	}
 	return strings.Join(out, ", "), nil
+}
+
+func FuzzCSV(f *testing.F) {
+	f.Add("\ufeffid, age,ward,  score ,class\n1,30,b,1.5,sick\n2,40,a,-2e1,well\n\n3,\"50\",b, .25 ,sick\n4,60,10,0,well\n")
+	f.Add("ward,class\na,1\nb,2")
+	f.Add("class,ward\n\"a\"\"b\",\"c\nd\"\n")
+	f.Fuzz(func(t *testing.T, content string) {
+		spec := Spec{Label: "class", OneHot: []string{"ward"}}
+		r, err := readCSV(strings.NewReader(content), "p.csv", false, spec.columns)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "task: ") {
+				t.Errorf("error %q", err)
+			}
+			return
+		}
+		tab := r.table()
+		names, err := classNames(nil, tab, nil)
+		if err != nil {
+			names = tab.labels[:1]
+		}
+		d := tab.data(&Recipe{Classes: names})
+		if d.Len() != len(tab.labels) || len(d.X) != d.Len()*d.Dim || len(d.Features) != d.Dim {
+			t.Fatalf("%d samples and %d numbers in %d columns from %d rows", d.Len(), len(d.X), d.Dim, len(tab.labels))
+		}
+		for _, x := range d.X {
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				t.Fatalf("read %v", x)
+			}
+		}
+	})
 }

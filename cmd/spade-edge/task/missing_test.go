@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 const gaps = "a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,,30,no\n4,x,40,yes\n5,x,?,no\n9,z,60,yes\n2,z,70,no\n4,x,80,yes\n"
 
 func TestMissing(t *testing.T) {
-	source := "csv:" + filepath.Join(folder(t, map[string][]byte{"p.csv": []byte(gaps)}), "p.csv")
+	source := ownFile(t, gaps)
 	no := false
 	for rule, want := range map[string]struct {
 		features string
@@ -60,8 +59,8 @@ func TestMissing(t *testing.T) {
 	for want, s := range map[string]Spec{
 		`missing "guess", want mean, median, indicator or drop`: {Source: source, Label: "y", Missing: "guess"},
 		`missing "mean": only for data csv:FILE`:                {Source: "synthetic:clinical", Missing: "mean"},
-		`column "b" is empty in all training rows`: {Missing: "mean", Label: "y", Source: "csv:" + filepath.Join(folder(t,
-			map[string][]byte{"p.csv": []byte("a,b,y\n1,,no\n2,,yes\n3,,no\n4,,yes\n")}), "p.csv"), TestFraction: 0.5},
+		`column "b" is empty in all training rows`: {Source: ownFile(t, "a,b,y\n1,,no\n2,,yes\n3,,no\n4,,yes\n"), Missing: "mean", Label: "y",
+			TestFraction: 0.5},
 	} {
 		if _, err := Load(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %s", err, want)
@@ -73,11 +72,8 @@ func TestMissing(t *testing.T) {
 // missing cell in the data of another site then becomes a one in the marking column. Naming the column changes nothing
 // else.
 func TestMissingNamed(t *testing.T) {
-	dir := folder(t, map[string][]byte{
-		"here.csv":  []byte("a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,x,30,no\n4,x,40,yes\n"),
-		"there.csv": []byte("b,a,y,ward\n,1,no,x\n20,,yes,\n"),
-	})
-	s := Spec{Source: "csv:" + filepath.Join(dir, "here.csv"), Label: "y", OneHot: []string{"ward"}, Whole: true}
+	there := ownFile(t, "b,a,y,ward\n,1,no,x\n20,,yes,\n")
+	s := Spec{Source: ownFile(t, "a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,x,30,no\n4,x,40,yes\n"), Label: "y", OneHot: []string{"ward"}, Whole: true}
 	for missing, want := range map[string][]string{
 		"indicator":        {"a missing"},
 		"indicator:b":      {"a missing", "b missing"},
@@ -91,7 +87,7 @@ func TestMissingNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(missing, err)
 		}
-		set, err := r.Apply(Spec{Source: "csv:" + filepath.Join(dir, "there.csv"), Whole: true, Seed: 1})
+		set, err := r.Apply(Spec{Source: there, Whole: true, Seed: 1})
 		if err != nil {
 			t.Fatal(missing, err)
 		}
@@ -126,9 +122,8 @@ func TestMissingAtAMember(t *testing.T) {
 	if err := r.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	dir := folder(t, map[string][]byte{"own.csv": []byte(
-		"a;ward;class;b\n1,5;Z;NO;2\n-;;yes;NA\n3;x;;4\n5,25;x;Yes;6\n7;z;no;8\n1;x;yes;2\n3;z;no;1\n")})
-	set, err := r.Apply(Spec{Source: "csv:" + filepath.Join(dir, "own.csv"), TestFraction: 0.34, Seed: 1})
+	own := ownFile(t, "a;ward;class;b\n1,5;Z;NO;2\n-;;yes;NA\n3;x;;4\n5,25;x;Yes;6\n7;z;no;8\n1;x;yes;2\n3;z;no;1\n")
+	set, err := r.Apply(Spec{Source: own, TestFraction: 0.34, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 package task
 
 import (
+	"cmp"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -99,11 +101,16 @@ func TestSymmetric(t *testing.T) {
 
 func TestPCAAgainstBruteForce(t *testing.T) {
 	// Compared with the number of vectors in a Krylov basis, the cases have fewer columns, about as many, or more. One
-	// case has more columns than rows. Many entries are zero.
-	for _, c := range []struct{ rows, dim, n int }{{50, 3, 3}, {200, 30, 5}, {150, 100, 4}, {40, 90, 7}, {60, 20, 20}} {
-		d := random(c.rows, c.dim, 2, 7)
+	// case has more columns than rows. Many entries are zero. In the flat case, all eigenvalues are nearly equal.
+	for _, c := range []struct {
+		rows, dim, n int
+		flat         bool
+	}{{50, 3, 3, false}, {200, 30, 5, false}, {150, 100, 4, false}, {40, 90, 7, false}, {60, 20, 20, false}, {150, 100, 3, true}} {
+		d, s := random(c.rows, c.dim, 2, 7), testStream(5)
 		for i := range d.X {
-			if i%3 == 0 {
+			if c.flat {
+				d.X[i] = float32(s.Normal())
+			} else if i%3 == 0 {
 				d.X[i] = 0
 			}
 		}
@@ -120,50 +127,10 @@ func TestPCAAgainstBruteForce(t *testing.T) {
 			}
 		}
 		for k, v := range p.Components {
-			if largest := slices.MaxFunc(v, func(a, b float64) int { return compareAbs(a, b) }); largest <= 0 {
+			if largest := slices.MaxFunc(v, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }); largest <= 0 {
 				t.Errorf("%+v: component %d has the largest entry %v", c, k, largest)
 			}
 		}
-	}
-}
-
-func compareAbs(a, b float64) int {
-	if math.Abs(a) < math.Abs(b) {
-		return -1
-	}
-	return 1
-}
-
-func TestPCAProjection(t *testing.T) {
-	const n = 4
-	train := random(400, 12, 2, 1)
-	p, err := FitPCA(train, n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.Apply(train)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out.Dim != n || out.Len() != train.Len() || !slices.Equal(out.Y, train.Y) || out.Features != nil {
-		t.Fatalf("projected %d x %d", out.Len(), out.Dim)
-	}
-	// By definition, the rows have mean 0 and mean squared norm n, and components keep their relative variances.
-	total := 0.0
-	for k := range n {
-		mean, square := 0.0, 0.0
-		for i := range out.Y {
-			x := float64(out.Row(i)[k])
-			mean += x / float64(out.Len())
-			square += x * x / float64(out.Len())
-		}
-		if want := p.variances[k] * p.Scale * p.Scale; math.Abs(mean) > 1e-6 || math.Abs(square-want) > 1e-5*want {
-			t.Errorf("component %d: mean %v, variance %v, want 0 and %v", k, mean, square, want)
-		}
-		total += square
-	}
-	if math.Abs(total-n) > 1e-5 {
-		t.Errorf("mean squared norm %v, want %v", total, n)
 	}
 }
 
@@ -252,37 +219,38 @@ func TestPCAEdges(t *testing.T) {
 	}
 }
 
-// TestPCAFlatSpectrum checks that the components have the largest variances even if the eigenvalues are nearly equal.
-func TestPCAFlatSpectrum(t *testing.T) {
-	s := testStream(5)
-	d := &Data{Dim: 100, Classes: 2}
-	for i := range 150 {
-		for range d.Dim {
-			d.X = append(d.X, float32(s.Normal()))
+// TestPCAShapes checks that components and projections of data of many shapes have the same bits whatever the number of
+// processors. Other tests compare components with those of the whole covariance matrix.
+func TestPCAShapes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for i, c := range []struct {
+		rows, dim, n int
+		zeros        float64
+		want         uint64
+	}{
+		{2, 1, 1, 0, 0xa6c80b0297c247d0}, {9, 5, 2, 0.5, 0x362807793bcc5390}, {50, 3, 3, 0, 0x213331b1499a31fc}, {200, 30, 5, 0.3, 0x9edbe3881b622ff}, {60, 20, 20, 0.9, 0x3a63680ba1176f21},
+		{40, 90, 7, 0.2, 0xb20d307c03b73451}, {700, 130, 10, 0.8, 0xf16762a1f7f35d05}, {5000, 7, 3, 0.4, 0x52d6533058010379},
+	} {
+		d, s := random(c.rows, c.dim, 2, uint64(i)), testStream(9)
+		for k := range d.X {
+			if s.Float64() < c.zeros {
+				d.X[k] = 0
+			}
 		}
-		d.Y = append(d.Y, i%2)
-	}
-	p, err := FitPCA(d, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, _ := eigen.Symmetric(bruteCovariance(d), 3)
-	got, want := 0.0, 0.0
-	for k, v := range p.variances {
-		got, want = got+v, want+values[k]
-	}
-	if math.Abs(got-want) > 1e-9*want {
-		t.Errorf("captured variance %v of %v", got, want)
-	}
-}
-
-func TestPCABits(t *testing.T) {
-	p, err := FitPCA(random(100, 40, 2, 1), 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = 0x597641a2fd19c7d3
-	if got := digest(append(slices.Concat(p.Components...), p.Scale)...); got != want {
-		t.Errorf("components have the digest %#x, want %#x as on every processor", got, uint64(want))
+		for _, processors := range []int{1, 2, 5} {
+			runtime.GOMAXPROCS(processors)
+			p, err := FitPCA(d, c.n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			projected, err := p.Apply(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := digest(append(slices.Concat(p.Components...), p.Scale)...) ^ digest(p.variances...) ^ digest(projected.X...)
+			if got != c.want {
+				t.Errorf("%d x %d on %d processors: digest %#x, want %#x", c.rows, c.dim, processors, got, c.want)
+			}
+		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,11 +24,7 @@ func visits(t *testing.T, persons int) string {
 			}
 		}
 	}
-	path := filepath.Join(t.TempDir(), "visits.csv")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return "csv:" + path
+	return ownFile(t, text.String())
 }
 
 // TestPersonsStayTogether checks that all rows of a person go to one part of the test split and to one client, and that
@@ -141,14 +135,11 @@ func TestPlaces(t *testing.T) {
 
 // Each error in the column of persons is reported once.
 func TestWrongPersons(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.csv")
-	if err := os.WriteFile(path, []byte("a,who,y\n1,p,no\n2,,yes\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	source := ownFile(t, "a,who,y\n1,p,no\n2,,yes\n")
 	for want, s := range map[string]Spec{
-		`person "patient": `: {Source: "csv:" + path, Label: "y", Person: "patient"},
-		`line 3: column "who": empty, want the person of this row`: {Source: "csv:" + path, Label: "y", Person: "who"},
-		`person "y": that column is already in label`:              {Source: "csv:" + path, Label: "y", Person: "y"},
+		`person "patient": `: {Source: source, Label: "y", Person: "patient"},
+		`line 3: column "who": empty, want the person of this row`: {Source: source, Label: "y", Person: "who"},
+		`person "y": that column is already in label`:              {Source: source, Label: "y", Person: "y"},
 		`person "who": only for data csv:FILE`:                     {Source: "synthetic:clinical", Person: "who"},
 	} {
 		if _, err := Load(s); err == nil || strings.Count(err.Error(), want) != 1 {

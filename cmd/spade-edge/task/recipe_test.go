@@ -16,7 +16,7 @@ func TestRecipeIsLoad(t *testing.T) {
 		b.WriteString(strings.Join([]string{string(rune('A' + i%26)), string(rune('0' + i%7)), string(rune('x' + i%3)),
 			[]string{"no", "yes", "maybe"}[i%3], string(rune('1' + i%5))}, ",") + "\n")
 	}
-	csv := "csv:" + filepath.Join(folder(t, map[string][]byte{"p.csv": []byte(b.String())}), "p.csv")
+	csv := ownFile(t, b.String())
 	no, yes := false, true
 	for name, c := range map[string]struct {
 		spec func(t *testing.T) Spec
@@ -34,8 +34,8 @@ func TestRecipeIsLoad(t *testing.T) {
 			return Spec{Source: csv, Label: "class", Drop: []string{"id", "ward"}, Labels: []string{"yes", "no"},
 				Standardize: &no, Bias: &no}
 		}, 2},
-		"MNIST": {func(t *testing.T) Spec {
-			return Spec{Source: "idx:" + someDigits(t), Labels: []string{"6", "7"}, PCA: 4, Bias: &yes}
+		"images": {func(t *testing.T) Spec {
+			return Spec{Source: "idx:" + digits(t), Labels: []string{"6", "7"}, PCA: 4, Bias: &yes}
 		}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,28 +77,20 @@ func TestRecipeIsLoad(t *testing.T) {
 	}
 }
 
-// someDigits returns a folder with every twentieth image of MNIST's sixes and sevens.
-func someDigits(t *testing.T) string {
+// digits returns a folder with 40 images for training and 20 for tests, of three labels.
+func digits(t *testing.T) string {
 	t.Helper()
-	dir := realData(t, "mnist-6-7")
-	files := map[string][]byte{}
-	for _, part := range []string{"train-", "t10k-"} {
-		pixels, shape, _, err := loadIDXFile(dir, part+"images-idx3-ubyte", imagesMagic)
-		if err != nil {
-			t.Fatal(err)
+	files, s := map[string][]byte{}, testStream(1)
+	for part, n := range map[string]uint32{"train-": 40, "t10k-": 20} {
+		var pixels, labels []byte
+		for i := range n {
+			labels = append(labels, byte(6+i%3))
+			for range 12 {
+				pixels = append(pixels, byte(s.IntN(256)))
+			}
 		}
-		labels, _, _, err := loadIDXFile(dir, part+"labels-idx1-ubyte", labelsMagic)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var few, ofThem []byte
-		size := shape[1] * shape[2]
-		for i := 0; i < len(labels); i += 20 {
-			few, ofThem = append(few, pixels[i*size:(i+1)*size]...), append(ofThem, labels[i])
-		}
-		n := uint32(len(ofThem))
-		files[part+"images-idx3-ubyte"] = idxFile(imagesMagic, []uint32{n, uint32(shape[1]), uint32(shape[2])}, few...)
-		files[part+"labels-idx1-ubyte"] = idxFile(labelsMagic, []uint32{n}, ofThem...)
+		files[part+"images-idx3-ubyte"] = idxFile(imagesMagic, []uint32{n, 4, 3}, pixels...)
+		files[part+"labels-idx1-ubyte"] = idxFile(labelsMagic, []uint32{n}, labels...)
 	}
 	return folder(t, files)
 }
@@ -115,12 +107,9 @@ func handmade() *Recipe {
 
 // A device's file may have further columns, in any order, and need not have all classes or categories.
 func TestRecipeApply(t *testing.T) {
-	dir := folder(t, map[string][]byte{
-		"own.csv":   []byte("class,ward,junk,a,b\nyes, x ,?,7,3\nyes,z,?,8,5\nyes,x,,9,1\nyes,x,,9,1\nyes,x,,9,1\n"),
-		"other.csv": []byte("ward,a,b,class\nx,1,1,maybe\nz,1,1,no\nx,1,1,no\nx,1,1,no\n"),
-	})
 	r := handmade()
-	set, err := r.Apply(Spec{Source: "csv:" + filepath.Join(dir, "own.csv"), Seed: 1})
+	own := ownFile(t, "class,ward,junk,a,b\nyes, x ,?,7,3\nyes,z,?,8,5\nyes,x,,9,1\nyes,x,,9,1\nyes,x,,9,1\n")
+	set, err := r.Apply(Spec{Source: own, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,16 +132,15 @@ func TestRecipeApply(t *testing.T) {
 		t.Errorf("%d parameters, want %d", r.Dim(), want)
 	}
 	r.Subset = true
-	if set, err = r.Apply(Spec{Source: "csv:" + filepath.Join(dir, "other.csv"), TestFraction: 0.5, Seed: 1}); err != nil ||
-		set.Train.Len()+set.Test.Len() != 3 {
+	own = ownFile(t, "ward,a,b,class\nx,1,1,maybe\nz,1,1,no\nx,1,1,no\nx,1,1,no\n")
+	if set, err = r.Apply(Spec{Source: own, TestFraction: 0.5, Seed: 1}); err != nil || set.Train.Len()+set.Test.Len() != 3 {
 		t.Errorf("with other labels left out: %+v, %v", set, err)
 	}
 }
 
 // With Spec.Whole no sample is held out: Fit uses every row, and the result of Apply has no test part.
 func TestWhole(t *testing.T) {
-	dir := folder(t, map[string][]byte{"agreed.csv": []byte("age,ward,ill\n40,a,no\n60,b,yes\n40,c,no\n60,,yes\n")})
-	source := "csv:" + filepath.Join(dir, "agreed.csv")
+	source := ownFile(t, "age,ward,ill\n40,a,no\n60,b,yes\n40,c,no\n60,,yes\n")
 	s := Spec{Source: source, Label: "ill", OneHot: []string{"ward"}, Missing: "indicator", Whole: true}
 	set, err := Load(s)
 	if err != nil || set.Train.Len() != 4 || set.Test.Len() != 0 || set.Spec.TestFraction != 0 {

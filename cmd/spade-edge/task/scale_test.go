@@ -18,7 +18,7 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Scale = map[string]float64{"age": 2, "ward": 0.25}
+	spec.Scale = map[string]float64{"a\u200bge": 2, "ward": 0.25} // a character without width
 	set, err := Load(spec)
 	if err != nil {
 		t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 )
 
 // The time to read a header grows linearly with the number of columns. If each name were compared with all other names,
-// 100,000 columns would take half a minute.
+// 30,000 columns would take seconds.
 func TestWideHeader(t *testing.T) {
-	const columns = 100_000
+	const columns = 30_000
 	var text strings.Builder
 	for i := range columns {
 		fmt.Fprintf(&text, "c%d,", i)
@@ -22,11 +22,11 @@ func TestWideHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := readCSV(strings.NewReader(text.String()), "other", false, layout(spec.columns).like(r))
+	other, err := readCSV(strings.NewReader(text.String()), "each line is a row", true, layout(spec.columns).like(r))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 15*time.Second {
+	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if len(r.names) != columns+1 || len(r.columns) != columns || len(other.cells) != 2*columns || r.columns[7].Name != "c8" ||
@@ -37,7 +37,7 @@ func TestWideHeader(t *testing.T) {
 
 // Errors quote at most 80 characters of a file's content.
 func TestLongCells(t *testing.T) {
-	long := strings.Repeat("ä", 100_000)
+	long := strings.Repeat("ä", 3_000)
 	for name, text := range map[string]string{
 		"cell": "a,label\n" + long + ",x\n1,y\n", "number": "a,label\n1,5" + long + ",x\n1,y\n",
 		"twice": "a," + long + "," + long + ",label\n1,2,3,x\n", "not UTF-8": "a\xff" + long + ",label\n1,x\n",
@@ -59,7 +59,7 @@ func TestLongCells(t *testing.T) {
 	fixed := Recipe{FittedOn: "x", Source: "csv", Columns: []Column{{"a", []string{"u", long}}}, Label: "label", Classes: []string{"x", "y"},
 		Model: ModelSpec{Name: SoftmaxModel}}
 	_, err := readCSV(strings.NewReader("a,label\n"+long+"z,x\n"), "file", false, fixed.layout(nil, nil))
-	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "... (200001 bytes)") {
+	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "... (6001 bytes)") {
 		t.Errorf("a category: an error of %d bytes: %.200s", len(fmt.Sprint(err)), fmt.Sprint(err))
 	}
 }

@@ -195,6 +195,23 @@ func fetch() {
 	}
 }
 
+// readAll returns the contents of all files that match a pattern.
+func readAll(t *testing.T, pattern string) (all string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += "\n" + string(text)
+	}
+	return all
+}
+
 // TestExamplesRun checks that every command line in the help and the README runs in a script, as shown or with more
 // flags at its end. The comparison ignores quotation marks, ports of this machine, redirections, and which node of a
 // fleet a command line names.
@@ -204,31 +221,17 @@ func TestExamplesRun(t *testing.T) {
 		line = strings.NewReplacer("$i", "0", "'", "", `"`, "", "$PATIENTS", "examples/patients.csv").Replace(line)
 		return strings.Join(strings.Fields(line), " ") + " "
 	}
-	read := func(pattern string) (all string) {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all += "\n" + string(text)
-		}
-		return all
-	}
 	var ran []string
 	// Command lines that fail do not count, except those with the run command, which also fails if the script stops the
 	// node.
-	for _, found := range regexp.MustCompile(`(?m)^(?:exec |! exec spade-edge run ).*`).FindAllString(read("testdata/*.txtar"), -1) {
+	for _, found := range regexp.MustCompile(`(?m)^(?:exec |! exec spade-edge run ).*`).FindAllString(readAll(t, "testdata/*.txtar"), -1) {
 		_, line, _ := strings.Cut(found, "exec ")
 		ran = append(ran, plain(line))
 	}
-	texts := read("../internal/cli/usage/*.txt") + read("../internal/cli/topics/*.txt")
+	texts := readAll(t, "../internal/cli/usage/*.txt") + readAll(t, "../internal/cli/topics/*.txt")
 	texts = regexp.MustCompile(` \\\n +`).ReplaceAllString(texts, " ")
 	shown := regexp.MustCompile(`(?m)^ +(spade-edge [a-z].*)`).FindAllStringSubmatch(texts, -1)
-	readme := regexp.MustCompile(`(?m)(?:^|&& |do )(spade-edge [^&;\n]*)`).FindAllStringSubmatch(read("../../../README.md"), -1)
+	readme := regexp.MustCompile(`(?m)(?:^|&& |do )(spade-edge [^&;\n]*)`).FindAllStringSubmatch(readAll(t, "../../../README.md"), -1)
 	if len(shown) < 90 || len(readme) < 5 {
 		t.Errorf("%d examples in help, %d in the README", len(shown), len(readme))
 	}

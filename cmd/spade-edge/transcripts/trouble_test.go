@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -20,12 +21,7 @@ func trouble(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: trouble MESSAGE COMMAND ARG...")
 	}
 	ts.Check(ts.Exec("spade-edge", "help", "troubleshooting"))
-	entry, want := "", ""
-	for _, e := range entryLine.FindAllStringSubmatch(ts.ReadFile("stdout"), -1) {
-		if pattern(e[1]).MatchString(args[0]) && len(strings.ReplaceAll(e[1], "...", "")) > len(strings.ReplaceAll(entry, "...", "")) {
-			entry, want = e[1], e[2]
-		}
-	}
+	entry, want := entryOf(ts.ReadFile("stdout"), args[0])
 	if entry == "" {
 		ts.Fatalf("no entry for %q", args[0])
 	}
@@ -43,6 +39,47 @@ func trouble(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%q in what people read", packagePrefix().FindString(text))
 		}
 		return
+	}
+}
+
+// entryOf returns the longest entry of the topic whose text occurs in message, and its exit code.
+func entryOf(topic, message string) (entry, code string) {
+	length := func(text string) int { return len(strings.ReplaceAll(text, "...", "")) }
+	for _, e := range entryLine.FindAllStringSubmatch(topic, -1) {
+		if pattern(e[1]).MatchString(message) && length(e[1]) > length(entry) {
+			entry, code = e[1], e[2]
+		}
+	}
+	return entry, code
+}
+
+// TestTroubleshooting checks that every entry of "spade-edge help troubleshooting" has a cause and a remedy, and that
+// something provokes its message: a "trouble" line of a transcript, the test of this name of package program, whose exit
+// code must be that of the entry, or a test of a program for brokers that a comment names.
+func TestTroubleshooting(t *testing.T) {
+	topic := readAll(t, "../internal/cli/topics/troubleshooting.txt")
+	for _, lines := range regexp.MustCompile(`(?m)^  \S.*\n.*`).FindAllString(topic, -1) {
+		if !regexp.MustCompile(`^  \S.*  \[(\d+|-)\]\n      \S`).MatchString(lines) {
+			t.Errorf("%q is no message with an exit code, and below it a cause and a remedy", lines)
+		}
+	}
+	provoked := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^(?:\[\w+\] |\s*// )?trouble '((?:[^']|'')+)'(?: |$)`).
+		FindAllStringSubmatch(readAll(t, "testdata/*.txtar")+readAll(t, "../../../transport/broker/cmd/*/*_test.go"), -1) {
+		entry, _ := entryOf(topic, strings.ReplaceAll(m[1], "''", "'"))
+		provoked[entry] = true
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\t"(.+)": \{"(.+)", func`).FindAllStringSubmatch(readAll(t, "../program/trouble_test.go"), -1) {
+		entry, code := entryOf(topic, m[1])
+		if provoked[entry] = true; code != m[2] {
+			t.Errorf("%s: exit code %s, want %s", m[1], m[2], code)
+		}
+	}
+	for _, e := range entryLine.FindAllStringSubmatch(topic, -1) {
+		if !provoked[e[1]] {
+			t.Errorf("nothing provokes %q, or it is there twice", e[1])
+		}
+		delete(provoked, e[1])
 	}
 }
 

@@ -42,12 +42,12 @@ const (
 func contenders() []contender {
 	sgd := []method.Param{reach, clip, rounds}
 	return []contender{
-		{name: "SPADE-DFL, own noise", trusted: nobody, method: method.Suggested{}},
-		{name: "SPADE-DFL, shared noise", trusted: "at most 1 member colludes", method: method.Suggested{Colluders: 1}},
+		{name: "SPADE-DFL, local noise", trusted: nobody, method: method.Suggested{}},
+		{name: "SPADE-DFL, pairwise noise", trusted: "at most 1 member colludes", method: method.Suggested{Colluders: 1}},
 		{name: "DP-FedSGD", trusted: nobody, method: method.DPSGD{Local: true}, space: sgd},
 		{name: "LT-ADMM-DP", trusted: nobody, method: method.LTADMMDP{PerSample: true}, average: true,
 			space: []method.Param{reach, clip, {Name: "rounds", Low: 2, High: 40, Log: true, Whole: true}, steps, gain}},
-		{name: "DPZero, own noise", trusted: nobody, method: method.DPZero{Local: true}, space: []method.Param{reach, clip, shots}},
+		{name: "DPZero, local noise", trusted: nobody, method: method.DPZero{Local: true}, space: []method.Param{reach, clip, shots}},
 		{name: "DP-SGD", trusted: holder, method: method.DPSGD{}, pooled: true, space: sgd},
 		{name: "DPZero", trusted: holder, method: method.DPZero{}, pooled: true, space: []method.Param{reach, clip, shots}},
 		{name: "DP-FedSGD, exact gradients", trusted: nobody, method: method.DPSGD{Local: true, Exact: true}, exact: true, space: sgd},

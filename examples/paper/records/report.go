@@ -94,7 +94,7 @@ members together it is larger. *A curator*: holds all raw data; ε holds against
 
 **Methods.**
 
-- *SPADE-DFL*: what plan.Suggest chooses for the unit record from public numbers (tracking, Walsh directions, 10 rounds, cool-down), on the
+- *SPADE-DFL*: what plan.Suggest chooses for record-level privacy from public numbers (tracking, Walsh directions, 10 rounds, cool-down), on the
   simulated network of sdk/sim. Nothing is searched for here, but these defaults were chosen on the Alzheimer's and Fashion-MNIST data
   (sdk/DEFAULTS.md). Accuracy is the mean over the models that the members hold.
 - *DP-SGD* (Abadi et al. 2016): a curator clips each record's gradient and adds noise to the mean; all records in each step, no amplification
@@ -105,7 +105,7 @@ members together it is larger. *A curator*: holds all raw data; ε holds against
   each local step clips each record's gradient and adds noise, and all local steps are charged. The authors compare mini-batches that
   differ in one sample; here each step takes all records. It is judged by the mean of the members' models, which no member holds: that leaves most of their last noise out.
 - *DPZero* (Zhang et al., arXiv 2310.09639): one public direction a step, each record's two-point difference clipped to a number, noise on
-  the mean of these numbers. Published with a curator; *own noise* is our form in which each member adds it.
+  the mean of these numbers. Published with a curator; *local noise* is our form in which each member adds it.
 - *Ceiling*: the same model trained by exact gradients on all training records, without noise, with the loss that all methods see and with the
   logarithmic loss.
 

@@ -30,7 +30,7 @@ var trusts = []trust{
 	{"SPADE-DFL, paper's form", "the same", []string{experiment.PaperForm}, accuracy},
 	{"centered, averaged, cooled", "the same", []string{experiment.Together}, cooledAveraged},
 	{"tracking, Walsh, cooled", "the same", []string{experiment.TrackingWalsh}, cooled},
-	{"tracking, Walsh, shared noise, mixing, cooled", "the network sees all, with at most one colluder (colluders 1)",
+	{"tracking, Walsh, pairwise noise, mixing, cooled", "the network sees all, with at most one colluder (colluders 1)",
 		[]string{experiment.Shared}, cooled},
 	{"and momentum, twice the mixing", "the same", []string{experiment.SharedMomentum}, cooled},
 }
@@ -69,7 +69,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	fmt.Fprint(out, "\nBy whom one has to trust. All have settings of their own; where a cell has another number of "+
 		"runs than ",
 		r.seeds, ", it says so. Δ is over the same seeds, with the p value of a two-sided Wilcoxon signed-rank test. "+
-			"Where shared noise is computed with momentum too, Δ and goal are about that. Shared noise takes nine "+
+			"Where pairwise noise is computed with momentum too, Δ and goal are about that. Pairwise noise takes nine "+
 			"rounds of mixing (19 with momentum) after each of the 50 and a longer cool-down, which cost messages, but no query; "+
 			"against all "+
 			"other members together its ε is ", all,
@@ -77,9 +77,9 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	for _, t := range trusts {
 		fmt.Fprintf(out, " %s<br>_%s_ |", t.title, t.against)
 	}
-	out.WriteString(" Δ shared noise to DP-SGD (p) | Δ to DP-FedAvg (p) | Δ to the trusted server (p) |")
+	out.WriteString(" Δ pairwise noise to DP-SGD (p) | Δ to DP-FedAvg (p) | Δ to the trusted server (p) |")
 	if goal {
-		out.WriteString(" goal for shared noise |")
+		out.WriteString(" goal for pairwise noise |")
 	}
 	out.WriteString("\n| --- | --- |" + strings.Repeat(" ---: |", len(trusts)+3) +
 		map[bool]string{true: " ---: |"}[goal] + "\n")

@@ -64,7 +64,7 @@ func (r *reporter) sensitivity(out *strings.Builder, heads []string, published m
 	return r.scores(out, experiment.Validation, heads, published, at)
 }
 
-const sharedText = "tracking, Walsh, shared noise (colluders 1), cooled"
+const sharedText = "tracking, Walsh, pairwise noise (colluders 1), cooled"
 
 // scores writes one version of the table, with a block of rows for each data set.
 func (r *reporter) scores(out *strings.Builder, table string, heads []string, published map[string][]float64,
@@ -161,7 +161,7 @@ func (r *reporter) scores(out *strings.Builder, table string, heads []string, pu
 		reached[forms[0].text], counted[forms[0].text],
 		reached[forms[8].text], counted[forms[8].text], reached[sharedText], counted[sharedText])
 	for _, m := range missed {
-		fmt.Fprintf(out, "- missed by shared noise: %s\n", m)
+		fmt.Fprintf(out, "- missed by pairwise noise: %s\n", m)
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ Test accuracy in percent, mean and two-sided 95 %% interval by Student's t:
 		}
 	}
 	fmt.Fprintf(&b, `
-- %s: what a client holds, its last release with its own noise and its neighbors' in it, on average over all clients.
+- %s: what a client holds, its last release with the noise that it and its neighbors added, on average over all clients.
 - %s: what a client holds if it keeps the mean of its releases so far, at no cost in privacy.
 - %s: one model that no client holds.
 

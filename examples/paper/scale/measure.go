@@ -19,7 +19,7 @@ import (
 )
 
 // Forms lists the compared kinds of runs: without noise, with local noise only, and with pairwise noise.
-var Forms = []string{"no noise", "private", "shared noise"}
+var Forms = []string{"no noise", "private", "pairwise noise"}
 
 // Point describes one run on a ring.
 type Point struct {

@@ -1,5 +1,5 @@
 // Package mqtt carries frames between members through an MQTT 5 broker. It provides a [transport.Transport] for devices
-// that sleep, or that cannot reach any other server. It is a separate module.
+// that sleep, or that cannot reach any other server. It is in the module transport/broker.
 //
 // Every member has a session at the broker. The member's client id is its tag, a hash of its name. The member publishes
 // its messages to a peer at QoS 1 on the topic spade/<run>/<its tag>/<the peer's tag>, and no message is retained.
@@ -31,7 +31,7 @@
 //
 // # The client
 //
-// The module has its own client, in packet.go and conn.go, which supports only the few packets that QoS 1 needs. The
+// The package has its own client, in packet.go and conn.go, which supports only the few packets that QoS 1 needs. The
 // usual client, github.com/eclipse/paho.golang (v0.23.0), trusts its broker: invalid lengths make it panic or allocate
 // 4 GiB. The file .github/decisions/07-own-mqtt-client.md has the reasons. The tests check this client against
 // Mosquitto.

@@ -1,6 +1,6 @@
 // Package nats carries frames between members through a NATS server with JetStream. It provides a [transport.Transport]
-// for devices that can only make outgoing connections, that sleep, or that are awake at different times. It is a
-// separate module.
+// for devices that can only make outgoing connections, that sleep, or that are awake at different times. It is in the
+// module transport/broker.
 //
 // All members of a run connect to one broker, which has a stream for the run. The stream has five places for every
 // directed edge, one for a hello and four for frames, which is enough for neighbors that are never more than one round

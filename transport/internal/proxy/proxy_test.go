@@ -62,41 +62,9 @@ func dialer(t *testing.T, proxy string) *Dialer {
 	return d
 }
 
-// greeter is a server that sends a greeting before it reads, like a NATS server.
-func greeter(c net.Conn) {
-	io.WriteString(c, "INFO first")
-	io.Copy(c, c)
-}
-
-// pass sends the given answer of a proxy to the client and then connects the client to addr. The answer may contain
-// further bytes after the header.
-func pass(c net.Conn, r io.Reader, addr, answer string) {
-	far, err := net.Dial("tcp", addr)
-	if err != nil {
-		return
-	}
-	defer far.Close()
-	io.WriteString(c, answer)
-	go func() {
-		io.Copy(far, r)
-		far.(*net.TCPConn).CloseWrite()
-	}()
-	io.Copy(c, far)
-}
-
-func check(t *testing.T, conn net.Conn) {
-	t.Helper()
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(10 * time.Second))
-	io.WriteString(conn, "ping")
-	got := make([]byte, len("INFO firstping"))
-	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "INFO firstping" {
-		t.Fatalf("got %q, %v", got, err)
-	}
-}
-
+// TestConnect connects to a server that sends a greeting before it reads, like a NATS server. The greeting comes together
+// with the answer of the proxy.
 func TestConnect(t *testing.T) {
-	target := serve(t, greeter)
 	var auth, asked string
 	proxy := serve(t, func(c net.Conn) {
 		br := bufio.NewReader(c)
@@ -105,13 +73,20 @@ func TestConnect(t *testing.T) {
 			return
 		}
 		auth, asked = r.Header.Get("Proxy-Authorization"), r.Method+" "+r.Host
-		pass(c, br, target, "HTTP/1.1 200 Connection established\r\nVia: 1.1 x\r\n\r\n")
+		io.WriteString(c, "HTTP/1.1 200 Connection established\r\nVia: 1.1 x\r\n\r\nINFO first")
+		io.Copy(c, br)
 	})
 	conn, via, err := dialer(t, "http://user:pass%3Aword@"+proxy).Dial(t.Context(), "tcp", "b.example:7443")
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, conn)
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(conn, "ping")
+	got := make([]byte, len("INFO firstping"))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "INFO firstping" {
+		t.Fatalf("got %q, %v", got, err)
+	}
 	if want := "http://" + proxy; via != want {
 		t.Errorf("through %q, want %q", via, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
@@ -49,7 +50,7 @@ func (c *Cmdline) ParseArgs() error {
 		fmt.Fprint(c.Out, c.help(c.Arg(0) == "all"))
 		return err
 	case err != nil:
-		return AsUsageError(err)
+		return AsUsageError(c.parseError(err))
 	case c.NArg() > 0:
 		return Usage("unexpected argument %q: every setting is a flag", c.Arg(0))
 	}
@@ -66,6 +67,25 @@ func (c *Cmdline) ParseArgs() error {
 		return err
 	}
 	return c.checkKinds()
+}
+
+// parseError names what a flag takes, in place of the "parse error" of package flag.
+func (c *Cmdline) parseError(err error) error {
+	text, unread := strings.CutSuffix(err.Error(), ": parse error")
+	f := c.Lookup(text[strings.LastIndex(text, " -")+len(" -"):])
+	if !unread || f == nil {
+		return err
+	}
+	want := "a whole number"
+	switch f.Value.(flag.Getter).Get().(type) {
+	case time.Duration:
+		want = "a duration with its unit, such as 90s or 15m"
+	case float64:
+		want = "a number"
+	case bool:
+		want = "true or false"
+	}
+	return fmt.Errorf("%s: want %s", text, want)
 }
 
 // BeginWith lists, for each command with many flags, the few flags that "-h" shows. "-h all" shows all flags.

@@ -76,7 +76,7 @@ const (
 	otherPair = "; begin another run, in which fleet next gives every member another key"
 )
 
-const newLedger = "; spade-edge privacy -new-ledger FILE -dataset NAME makes one, with -never-used, -spent or -spent-epsilon"
+const newLedger = "; spade-edge privacy -new-ledger FILE -dataset NAME makes one, with the fleet's -unit, and with -never-used, -spent or -spent-epsilon"
 
 // Cured appends advice on how to fix the cause to err. It returns err unchanged if endings has no advice for it.
 func Cured(err error) error {

@@ -85,7 +85,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return cli.Usage("no action given, want add, remove, next, take or show")
+		return cli.Usage("the action is %q, want add, remove, next, take or show", verb)
 	}
 	c.JSONFlag()
 	if verb == "show" {
@@ -155,7 +155,8 @@ func (e *fleetEdit) describe(text []byte) {
 		if e.file.X0File != "" {
 			start = " and " + e.file.X0File
 		}
-		e.note("copy %s%s to every device, old or new, and run there: spade-edge fleet take node.json -new %s", name, start, name)
+		e.note("copy %s%s to a new folder on every device, old or new, and run there: spade-edge fleet take node.json -new FOLDER/%s",
+			name, start, name)
 	}
 	if p, total := f.Privacy, f.Total(f.Method.Rounds); !p.NonPrivate {
 		e.r.Privacy = setup.NewPrivacy(total, f, nil)

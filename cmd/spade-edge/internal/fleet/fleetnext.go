@@ -202,6 +202,10 @@ func (e *fleetEdit) adopt(newFleet string) error {
 		return cli.AsUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {
+		if kept, err := state.ReadSnapshot(n.node.State); err == nil && kept.Fleet != e.hash {
+			return cli.Usage("%s has been replaced already, but %s is the state of another run: put that run's file back, "+
+				"and give -new the new file in another folder", n.node.Fleet, n.node.State)
+		}
 		e.note("the hash is unchanged, so the run continues: a running node reads the file again after kill -HUP or systemctl reload")
 		return nil
 	}

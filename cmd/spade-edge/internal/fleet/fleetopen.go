@@ -225,7 +225,7 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 		return err
 	}
 	if filepath.Ext(path) == ".json" {
-		one.Gone, one.Lines = LineChanges(old, content)
+		one.Gone, one.Lines = lineChanges(old, content)
 	}
 	e.r.Files = append(e.r.Files, one)
 	return nil
@@ -299,9 +299,9 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges returns the lines that only the old text has (gone) and the lines that only the new text has (new). It
+// lineChanges returns the lines that only the old text has (gone) and the lines that only the new text has (new). It
 // removes trailing commas, and ignores lines that consist of brackets.
-func LineChanges(old, text []byte) (gone, new []string) {
+func lineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {
 			if line = strings.TrimSuffix(strings.TrimSpace(line), ","); strings.Trim(line, "{}[]") != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
@@ -184,6 +185,9 @@ func (o *initOptions) check() error {
 		}
 	}
 	f.When(o.deal && !o.builtin(), "-deal needs -data")
+	files, err := task.ClientFiles(o.Spec.Source)
+	f.When(err != nil || files != nil, "-data %q names several files, which only simulate accepts: with -task and one name here, each node "+
+		"reads the file that its node file names", o.Spec.Source)
 	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"], "-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
 		o.dim = o.Recipe.Dim()

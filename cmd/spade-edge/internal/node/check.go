@@ -165,8 +165,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		PairKeys: state.PairKeys(node.PairKeys)}
 	began := time.Now()
 	var own *fleetfile.Source
-	errOracle = setup.ErrGap
-	if s, stream := node.Oracle.(*fleetfile.Stream); !stream || s.Command[0] != setup.Gap {
+	if errOracle = setup.Filled(node.Oracle); errOracle == nil {
 		own, errOracle = node.Oracle.Open(within, file)
 	}
 	loaded := time.Since(began)
@@ -204,7 +203,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	c.disk(node, r.Space)
 	c.pairKeys(node, f, r.Pair)
 	c.privacy(file, cfg.Ledger, state.LostLedger(cmp.Or(errLedger, r.Ledger), node.Ledger, node.State, r.Kept != nil), r)
-	c.listen(node, used)
+	c.listen(node, file.Members[slices.Index(f.Members, node.Name)].Addresses, used)
 	switch {
 	case errOracle != nil:
 		c.fail("oracle", codeOf(errOracle), errOracle)
@@ -342,8 +341,9 @@ func (c *Checkup) privacy(file *fleetfile.File, ledger *state.Ledger, errLedger 
 	}
 }
 
-// listen binds the node's port to check that it is free, unless the node is already running (used).
-func (c *Checkup) listen(node *fleetfile.Node, used bool) {
+// listen binds the node's port to check that it is free, unless the node is already running (used). It prints the
+// addresses that the fleet file has for the node: only a person can tell whether they lead to this port.
+func (c *Checkup) listen(node *fleetfile.Node, dialed []string, used bool) {
 	if node.Listen == "" {
 		c.ok("listen", "not needed: this node only dials out")
 	} else if used {
@@ -352,7 +352,7 @@ func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 		c.fail("listen", cli.ExitFailed, err)
 	} else {
 		_ = l.Close()
-		c.ok("listen", "%s can be bound", node.Listen)
+		c.ok("listen", "%s can be bound, and neighbors dial %s", node.Listen, cmp.Or(strings.Join(dialed, ", "), "no address of this node"))
 	}
 }
 

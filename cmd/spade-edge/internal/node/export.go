@@ -47,6 +47,9 @@ type Exported struct {
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 }
 
+// certificateEnding follows the name of an exported file in that of its certificate.
+const certificateEnding = ".certificate.json"
+
 // Export is the command that writes a node's model to a file.
 func Export(_ context.Context, c *cli.Cmdline) error {
 	to := c.String("out", "", "the `file` to write; its ending selects the format: .json or .npy")
@@ -86,12 +89,11 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		Losses: monitor.Losses{FailedQueries: kept.Failed, LastFailure: kept.Failure},
 	}
 	warn(c.Log, v, r.Model, path)
-	copied := *to + ".certificate.json"
 	cert, why := r.certificate(node.Certificate(), f)
 	if alone {
 		cert, why = nil, "the guarantee does not cover the site's own model"
 	} else if cert != nil {
-		r.Certificate = copied
+		r.Certificate = *to + certificateEnding
 	}
 	whole := &builtin.Model{
 		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last,
@@ -107,18 +109,23 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 			return err
 		}
 	}
-	r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(content))
-	from, err := filepath.Abs(path)
-	if err == nil {
-		err = cli.WriteAll([]cli.Written{
-			{Path: *to, Content: content, Secret: alone}, {Path: r.Sum, Content: []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")}, {Path: copied, Content: cert},
-			{Path: nodeOf(*to), Content: []byte(from + "\n")},
-		}, *force)
-	}
-	if err != nil {
+	if err := r.save(path, content, cert, *force); err != nil {
 		return err
 	}
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
+}
+
+// save writes the model, its sum, its certificate and the path of the node file beside each other.
+func (r *Exported) save(path string, content, cert []byte, force bool) error {
+	from, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(content))
+	return cli.WriteAll([]cli.Written{
+		{Path: r.File, Content: content, Secret: r.Alone}, {Path: r.Sum, Content: []byte(r.SHA256 + "  " + filepath.Base(r.File) + "\n")},
+		{Path: r.File + certificateEnding, Content: cert}, {Path: nodeOf(r.File), Content: []byte(from + "\n")},
+	}, force)
 }
 
 // acceptedModel returns the model that the verdict v accepts, with kept.Round set to its release, and whether it is the

@@ -57,6 +57,9 @@ func (o *runFlags) read(c *cli.Cmdline) (d *device.Device, path string, err erro
 	if err == nil {
 		d, err = device.Load(file)
 	}
+	if err == nil {
+		err = setup.Filled(file.Oracle)
+	}
 	if err != nil {
 		return nil, "", cli.AsUsageError(err)
 	}

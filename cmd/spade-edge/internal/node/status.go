@@ -71,6 +71,11 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 		privacyRows(b, s.Privacy)
 	}
 	if !s.Running {
+		for _, n := range s.Neighbors {
+			if q := n.Quarantine; q != nil {
+				b.Row("quarantine", "%q from release %d on: %s", n.Name, q.Release, q.Reason)
+			}
+		}
 		if s.Local != nil {
 			lossRows(b, s.Queries, &s.Local.Losses)
 		}

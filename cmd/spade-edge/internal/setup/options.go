@@ -337,6 +337,11 @@ var Preparation = []string{
 // Gap is a placeholder in a new node file. The user must replace it with the name of a program.
 const Gap = "FILL-IN-THE-ORACLE"
 
-// ErrGap is the error for a node file that still contains the placeholder [Gap].
-var ErrGap error = cli.Usage("the node file is incomplete: \"oracle\" has no source of losses; give it a \"stream\" " +
-	"or a \"builtin\" (see sdk/fleetfile/FORMAT.md)")
+// Filled returns an error if the oracle of a node file still is the placeholder [Gap].
+func Filled(o fleetfile.Oracle) error {
+	if s, stream := o.(*fleetfile.Stream); !stream || s.Command[0] != Gap {
+		return nil
+	}
+	return cli.Usage("the node file is incomplete: \"oracle\" has no source of losses; give it a \"stream\" " +
+		"or a \"builtin\" (see sdk/fleetfile/FORMAT.md)")
+}

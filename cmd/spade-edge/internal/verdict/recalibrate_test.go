@@ -33,9 +33,9 @@ func drawn(n int, truth *Recalibration) (said [][]float64, is []int) {
 	return said, is
 }
 
-// descend minimizes the same function as fitClasses by many small steps along gradients that it takes by differences.
-func descend(said [][]float64, is []int) (slope float64, intercepts []float64) {
-	x := append(make([]float64, len(said[0])), 1)
+// steepness returns the length of the gradient, by differences, of the function that fitClasses minimizes.
+func steepness(said [][]float64, is []int, r *Recalibration) (norm float64) {
+	x := append(slices.Clone(r.Intercepts), r.Slope)
 	last := len(x) - 1
 	loss := func(x []float64) (sum float64) {
 		for _, b := range x[:last] {
@@ -52,30 +52,16 @@ func descend(said [][]float64, is []int) (slope float64, intercepts []float64) {
 		return sum
 	}
 	const h = 1e-5
-	rate, now := 1.0, loss(x)
-	for range 1500 {
-		if rate < 1e-9 {
-			break
-		}
-		g := make([]float64, len(x))
-		for k := range x {
-			up, down := slices.Clone(x), slices.Clone(x)
-			up[k], down[k] = x[k]+h, x[k]-h
-			g[k] = (loss(up) - loss(down)) / (2 * h)
-		}
-		next := slices.Clone(x)
-		for k := range x {
-			next[k] -= rate * g[k]
-		}
-		if value := loss(next); value < now {
-			x, now, rate = next, value, 1.5*rate
-		} else {
-			rate /= 2
-		}
+	for k := range x {
+		up, down := slices.Clone(x), slices.Clone(x)
+		up[k], down[k] = x[k]+h, x[k]-h
+		norm = math.Hypot(norm, (loss(up)-loss(down))/(2*h))
 	}
-	return x[last], x[:last]
+	return norm
 }
 
+// TestRecalibrationOfClasses checks that a fit ends where the function is flat. By the prior its curvature is at least
+// weak, so the one minimum is closer than steepness/weak.
 func TestRecalibrationOfClasses(t *testing.T) {
 	two, twoIs := drawn(60, &Recalibration{Slope: 0.5, Intercepts: []float64{0.75, -0.75}})
 	three, threeIs := drawn(60, &Recalibration{Slope: 0.4, Intercepts: []float64{0.5, 0.5, -1}})
@@ -94,13 +80,8 @@ func TestRecalibrationOfClasses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		slope, intercepts := descend(c.said, c.is)
-		off := math.Abs(r.Slope - slope)
-		for k, b := range intercepts {
-			off = max(off, math.Abs(r.Intercepts[k]-b))
-		}
-		if !(off < 1e-3) || r.Slope > 100 {
-			t.Errorf("%s: slope %v and intercepts %v, want %v and %v", name, r.Slope, r.Intercepts, slope, intercepts)
+		if off := steepness(c.said, c.is, r) / weak; !(off < 1e-3) || r.Slope > 100 {
+			t.Errorf("%s: slope %v and intercepts %v may be off by %v", name, r.Slope, r.Intercepts, off)
 		}
 	}
 	// A single class moves the intercepts, not the slope.
@@ -167,7 +148,7 @@ func TestRecalibrationOfSurvival(t *testing.T) {
 	h := &survival.Horizon{Time: "t", Unit: "d", Intervals: "100d,200d,400d", Rate: 0.05}
 	d, starts := &task.Data{Horizon: h}, []float64{0, 100, 200, 400}
 	var said, truth [][]float64
-	for range 8000 {
+	for range 4000 {
 		score, left, right, time, event := s.NormFloat64(), 1.0, 1.0, 900.0, 0
 		var curve, is []float64
 		for j, b := range []float64{-2, -1, -1.5} {

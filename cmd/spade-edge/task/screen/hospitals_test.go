@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/screen"
 	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 )
 
@@ -38,89 +38,17 @@ func hospital(t *testing.T, name string) [][]string {
 	return rows
 }
 
-func columns(rows [][]string) map[string]int {
-	at := map[string]int{}
-	for i, name := range rows[0] {
-		at[name] = i
-	}
-	return at
-}
-
-func copied(rows [][]string) (out [][]string) {
-	for _, row := range rows {
-		out = append(out, append([]string(nil), row...))
-	}
-	return out
-}
-
-func count(rows [][]string, at int) (n int) {
-	for _, row := range rows[1:] {
-		if row[at] != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// TestHospitals checks that the unmodified files of four hospitals raise no suspicion, and that, after one error is put
-// into a file, exactly that error is found.
+// TestHospitals checks that the unmodified files of four hospitals raise no suspicion, alone and among each other, and that
+// labels in other rows are found: of 100 shuffled files 97, so that 9 of 12 are hardly ever missed.
 func TestHospitals(t *testing.T) {
-	r := agreed(t)
+	r, found, files := agreed(t), 0, []string(nil)
 	for _, name := range heart.Hospitals {
-		clean := hospital(t, name)
-		at := columns(clean)
-		if p, rel := look(t, r, clean, true); len(p.Suspicions) > 0 || rel.Shuffles == 0 || p.Rows != len(clean)-1 {
+		rows := hospital(t, name)
+		files = append(files, write(t, rows))
+		if p, rel := look(t, r, rows, true); len(p.Suspicions) > 0 || rel.Shuffles == 0 || p.Rows != len(rows)-1 {
 			t.Errorf("%s: %d rows, %+v\n%s", name, p.Rows, rel, text(p))
 		}
-		bad := func(what string, change func(i int, row []string), want ...string) {
-			t.Helper()
-			rows := copied(clean)
-			for i, row := range rows[1:] {
-				change(i, row)
-			}
-			p, _ := look(t, r, rows, false)
-			if got := kinds(p); !slices.Equal(got, want) {
-				t.Errorf("%s: %s: found %q, want %q\n%s", name, what, got, want, text(p))
-			}
-		}
-		for _, c := range clean[0][:13] {
-			want := "sentinel " + c
-			switch present := count(clean, at[c]); {
-			case slices.Contains([]string{"cp", "restecg", "slope", "thal"}, c):
-				want = "unknown " + c
-			case present == 0:
-				want = "constant " + c
-			case present < 10: // there are more sentinels than other values
-				want = "far " + c
-			}
-			bad("-9 in "+c, func(i int, row []string) {
-				if i%10 == 3 {
-					row[at[c]] = "-9"
-				}
-			}, want)
-		}
-		swap := func(a, b string) {
-			bad(a+" and "+b+" swapped", func(_ int, row []string) { row[at[a]], row[at[b]] = row[at[b]], row[at[a]] }, "swapped "+a)
-		}
-		swap("age", "trestbps")
-		swap("age", "thalach")
-		bad("one sex", func(_ int, row []string) { row[at["sex"]] = "1" }, "constant sex")
-		if name != "switzerland" { // Switzerland has no cholesterol values
-			swap("age", "chol")
-			swap("trestbps", "chol")
-			bad("mmol/L", func(_ int, row []string) {
-				if mg, err := strconv.ParseFloat(row[at["chol"]], 64); err == nil {
-					row[at["chol"]] = fmt.Sprintf("%.1f", mg/38.67)
-				}
-			}, "unit chol")
-		}
-		found := 0
-		shuffles := 6
-		if os.Getenv("SPADE_LONG") != "" {
-			shuffles = 20
-		}
-		for seed := range uint64(shuffles) { // of 100 shuffled files, 97 are found
-			rows := copied(clean)
+		for seed := range uint64(3) {
 			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(rows)-1, func(i, j int) {
 				rows[i+1][13], rows[j+1][13] = rows[j+1][13], rows[i+1][13]
 			})
@@ -128,23 +56,64 @@ func TestHospitals(t *testing.T) {
 				found++
 			}
 		}
-		t.Logf("%s: %d of %d shuffles of the label found", name, found, shuffles)
-		if found < shuffles*2/3 {
-			t.Errorf("%s: %d of %d shuffles of the label found", name, found, shuffles)
+	}
+	if found < 9 {
+		t.Errorf("%d of 12 shuffles of the label found", found)
+	}
+	r, reports := sites(t, task.Spec{Label: "ill", Drop: []string{"slope", "ca", "thal"}, Missing: "mean"}, files)
+	screen.Among(reports)
+	screen.Near(r, reports, files)
+	for i, p := range reports {
+		if len(p.Suspicions) > 0 {
+			t.Errorf("%s:\n%s", heart.Hospitals[i], text(p))
 		}
 	}
 }
 
-// In the original file, cholesterol is 0 for all patients of the Swiss hospital: 0 is its marker of a missing value.
-func TestUntidied(t *testing.T) {
+// TestHospitalsWithErrors checks that, after one error is put into the file of a hospital, exactly that error is found.
+func TestHospitalsWithErrors(t *testing.T) {
 	r := agreed(t)
-	rows := hospital(t, "switzerland")
-	at := columns(rows)["chol"]
-	for _, row := range rows[1:] {
-		row[at] = "0"
+	at := map[string]int{}
+	check := func(name, what string, change func(i int, row []string), want string) {
+		t.Helper()
+		rows := hospital(t, name)
+		for i, c := range rows[0] {
+			at[c] = i
+		}
+		for i, row := range rows[1:] {
+			change(i, row)
+		}
+		p, _ := look(t, r, rows, false)
+		if len(p.Suspicions) != 1 || !strings.HasPrefix(text(p), want) {
+			t.Errorf("%s: %s: found %q, want %q", name, what, text(p), want)
+		}
 	}
-	p, _ := look(t, r, rows, false)
-	if got := kinds(p); !slices.Equal(got, []string{"constant chol"}) || !strings.Contains(text(p), "expected 240") {
-		t.Errorf("%q\n%s", got, text(p))
+	minus9 := func(c string) func(i int, row []string) {
+		return func(i int, row []string) {
+			if i%10 == 3 {
+				row[at[c]] = "-9"
+			}
+		}
 	}
+	for _, c := range []string{"age", "sex", "trestbps", "chol", "fbs", "thalach", "exang", "oldpeak", "ca"} {
+		check("cleveland", "-9 in "+c, minus9(c), "sentinel "+c+":")
+	}
+	for _, c := range []string{"cp", "restecg", "slope", "thal"} {
+		check("cleveland", "-9 in "+c, minus9(c), "unknown "+c+":")
+	}
+	check("switzerland", "-9 in chol", minus9("chol"), "constant chol:")
+	check("hungarian", "-9 in ca", minus9("ca"), "far ca:") // there are more sentinels than other values
+	for _, pair := range [][2]string{{"age", "trestbps"}, {"age", "thalach"}, {"age", "chol"}, {"trestbps", "chol"}} {
+		check("va", fmt.Sprint(pair, " swapped"), func(_ int, row []string) {
+			row[at[pair[0]]], row[at[pair[1]]] = row[at[pair[1]]], row[at[pair[0]]]
+		}, "swapped "+pair[0]+":")
+	}
+	check("hungarian", "one sex", func(_ int, row []string) { row[at["sex"]] = "1" }, "constant sex:")
+	check("hungarian", "mmol/L", func(_ int, row []string) {
+		if mg, err := strconv.ParseFloat(row[at["chol"]], 64); err == nil {
+			row[at["chol"]] = fmt.Sprintf("%.1f", mg/38.67)
+		}
+	}, "unit chol:")
+	// In the original file, cholesterol is 0 for all patients of the Swiss hospital: 0 is its marker of a missing value.
+	check("switzerland", "untidied", func(_ int, row []string) { row[at["chol"]] = "0" }, "constant chol: all of its 123 values are 0, expected 240")
 }

@@ -125,3 +125,12 @@ func explained(x [][]float64, y []int) (sum float64) {
 	}
 	return sum
 }
+
+// classes counts the rows of each class.
+func classes(d *task.Data) []int {
+	counts := make([]int, d.Classes)
+	for _, y := range d.Y {
+		counts[y]++
+	}
+	return counts
+}

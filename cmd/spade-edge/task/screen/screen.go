@@ -140,15 +140,6 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 	return p
 }
 
-// classes counts the rows of each class.
-func classes(d *task.Data) []int {
-	counts := make([]int, d.Classes)
-	for _, y := range d.Y {
-		counts[y]++
-	}
-	return counts
-}
-
 // Among compares several sites with each other, for a task without expected values. It compares each column of numbers
 // at a site with the medians of the same column at the other sites, if at least two of the other sites (one, for the
 // times of a survival task) have enough values. It adds suspicions to the reports, which must be for the same recipe.

@@ -2,7 +2,6 @@ package screen_test
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,17 +38,24 @@ func raw(t *testing.T, r *task.Recipe, s task.Spec) *task.Data {
 	return d
 }
 
-func write(t *testing.T, rows [][]string) string {
+// file writes a file and returns its path.
+func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data.csv")
-	f, err := os.Create(path)
-	if err == nil {
-		err = errors.Join(csv.NewWriter(f).WriteAll(rows), f.Close())
-	}
-	if err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// write writes rows of cells without commas.
+func write(t *testing.T, rows [][]string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, row := range rows {
+		text.WriteString(strings.Join(row, ",") + "\n")
+	}
+	return file(t, text.String())
 }
 
 // look screens rows with a recipe, as the check command does.
@@ -213,14 +219,10 @@ func TestFoundInFile(t *testing.T) {
 		"a,b,ward,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20) + "Total:,180,20,no\n\n":          `the last row begins with "Total:"`,
 		"0,1,2,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):                                      "",
 	} {
-		path := filepath.Join(t.TempDir(), "own.csv")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
 		names := strings.FieldsFunc(content[:strings.Index(content, "\n")], func(r rune) bool { return r == ',' || r == ';' })
 		own := *r
 		own.Label, own.Columns = names[3], []task.Column{{Name: names[0]}, {Name: names[1]}, {Name: names[2]}}
-		d := raw(t, &own, task.Spec{Source: "csv:" + path, Records: true})
+		d := raw(t, &own, task.Spec{Source: "csv:" + file(t, content), Records: true})
 		if got := strings.Join(d.Notes, "; "); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%.30q: %s, want %s", content, got, want)
 		}
@@ -230,11 +232,7 @@ func TestFoundInFile(t *testing.T) {
 // TestPersons checks that persons are named who may be one.
 func TestPersons(t *testing.T) {
 	for second, want := range map[string]string{"007": `such as "007" and "7"`, "7.0": `such as "7" and "7.0"`, "p7": "", "": "", "70": ""} {
-		path := filepath.Join(t.TempDir(), "own.csv")
-		content := "who,a,y\n" + strings.Repeat("7,5,no\n8,4,yes\n"+second+",6,no\n", 5)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := file(t, "who,a,y\n"+strings.Repeat("7,5,no\n8,4,yes\n"+second+",6,no\n", 5))
 		r := &task.Recipe{Source: "csv", Columns: []task.Column{{Name: "a"}}, Label: "y", Person: "who", Classes: []string{"no", "yes"}}
 		d := raw(t, r, task.Spec{Source: "csv:" + path, Records: true})
 		if got := strings.Join(d.Notes, "; "); !strings.Contains(got, want) || want == "" && got != "" {

@@ -2,7 +2,6 @@ package screen_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/screen"
-	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 )
 
 // sites returns a recipe that is fitted on the files of all sites, and the report of each of them by itself.
@@ -71,35 +69,6 @@ func TestAmong(t *testing.T) {
 			if got := kinds(p); !slices.Equal(got, want) {
 				t.Errorf("site %d: %q, want %q\n%s", i, got, want, text(p))
 			}
-		}
-	}
-}
-
-// TestClean checks that FLamby's two tables and the four hospitals of one task raise no suspicion, with a recipe fitted
-// on them and among the sites.
-func TestClean(t *testing.T) {
-	brca := task.Spec{Source: "csv:" + shared + "/flamby/brca.csv", Target: "T", Drop: []string{"pid"}, Whole: true}
-	if _, err := os.Stat(strings.TrimPrefix(brca.Source, "csv:")); err != nil {
-		t.Skipf("no real data in ../shared/data beside the project: %v", err)
-	}
-	cancer, err := task.Fit(brca, task.ModelSpec{Name: task.LinearModel}, "all")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := screen.Table(cancer, raw(t, cancer, brca), false, nil); len(p.Suspicions) > 0 {
-		t.Errorf("brca:\n%s", text(p))
-	}
-	var files []string
-	for _, name := range heart.Hospitals {
-		files = append(files, write(t, hospital(t, name)))
-	}
-	s := task.Spec{Label: "ill", Drop: []string{"slope", "ca", "thal"}, Missing: "mean"}
-	r, reports := sites(t, s, files)
-	screen.Among(reports)
-	screen.Near(r, reports, files)
-	for i, p := range reports {
-		if len(p.Suspicions) > 0 {
-			t.Errorf("%s:\n%s", files[i], text(p))
 		}
 	}
 }

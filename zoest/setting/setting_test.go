@@ -1,4 +1,4 @@
-package zoest
+package setting_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-func TestSettingRange(t *testing.T) {
+func TestRange(t *testing.T) {
 	for _, c := range []struct {
 		r       setting.Range
 		text    string

@@ -1,5 +1,0 @@
-//go:build !race
-
-package dpmech
-
-const raceDetector = false
