@@ -17,7 +17,7 @@ var (
 	reports   = suite{transcripts, "Transcripts/^privacy$"}
 	audits    = suite{"./sdk/audit", "."}
 	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|NewRefuses"}
-	ledger    = suite{"./sdk/state", "Ledger|Dialogues"}
+	ledger    = suite{"./sdk/state", "Ledger|Dialogues|FoundIsDurable|EveryStepFails"}
 	resume    = suite{"./dpmech", "CheckResume"}
 	claims    = suite{"./sdk/trust", "Dialogues"}
 	order     = suite{"./sdk", "CrashBetween|ReservationWithout|LostReleases|NoSecondLook"}

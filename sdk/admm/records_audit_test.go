@@ -186,7 +186,7 @@ func (g recordGame) known(t *testing.T, cfgs []Config, seed uint64, i, round int
 // measure plays pairs of games, one in each world, with the same noise, and returns the mu that the adversary's errors
 // imply, and its standard error. It assumes nothing about the statistic's distribution. With the same noise, the adversary
 // errs in one world or in the other, but never in both, so the variance of the sum of both errors is about half of what it
-// would be with noise of its own for each game.
+// would be with different noise in each game.
 func (g recordGame) measure(t *testing.T, pairs int) (mu, se float64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // each game makes a new network, as in crash
 	var seed uint64
