@@ -20,12 +20,11 @@ func referenceLimit(r, gamma float64) *big.Int {
 
 // squaredNorm returns the sum of the squares of the integers that onGrid returns for s.
 func squaredNorm(s []float32, scale float64) *big.Int {
-	sum, q := new(big.Int), new(big.Int)
-	for _, x := range s {
-		q.SetInt64(onGrid(x, scale))
-		sum.Add(sum, q.Mul(q, q))
+	row := make([]int64, len(s))
+	for i, x := range s {
+		row[i] = onGrid(x, scale)
 	}
-	return sum
+	return squareOf(row)
 }
 
 // norm returns the Euclidean norm of s. Each square is exact, because the square of a float32 fits in a float64.

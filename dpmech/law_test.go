@@ -47,13 +47,12 @@ func (d *draws) add(block []int64) {
 	}
 }
 
-func count(n, shift int, fill func(block []int64)) *draws {
+// count makes n draws, in blocks of 50,000.
+func count(n, shift int, word func() uint64) *draws {
 	d := &draws{shift: shift, fine: min(shift, 3)}
 	d.bins = make([]float64, 16<<d.fine)
-	block := make([]int64, 50000)
-	for ; n > 0; n -= len(block) {
-		block = block[:min(n, len(block))]
-		fill(block)
+	for block := make([]int64, 50000); n > 0; n -= len(block) {
+		normals(block, shift, word)
 		d.add(block)
 	}
 	return d
@@ -155,7 +154,7 @@ func TestNormalLaw(t *testing.T) {
 	plain, signs := sizes()
 	for _, c := range []struct{ shift, n int }{{2, plain}, {8, plain}, {28, signs}} {
 		words := keyed(t, byte(16+c.shift))
-		for _, fault := range count(c.n, c.shift, func(block []int64) { normals(block, c.shift, words.Uint64) }).faults() {
+		for _, fault := range count(c.n, c.shift, words.Uint64).faults() {
 			t.Errorf("M = %d, %d draws: %s", c.shift, c.n, fault)
 		}
 	}

@@ -15,11 +15,10 @@ type normal struct {
 
 // fill sets each element of dst to 2^shift * Z, rounded to the nearest integer, where each Z is a new standard normal
 // number; shift is in 0..50. It reads 32 bytes from n.random and uses them as the key of the ChaCha8 stream (C2SP
-// chacha8rand, math/rand/v2) that provides all random words of this call. If the source fails, fill sets dst to zero.
+// chacha8rand, math/rand/v2) that provides all random words of this call. If the source fails, fill leaves dst as it is.
 func (n *normal) fill(dst []int64, shift int) error {
 	if _, err := io.ReadFull(n.random, n.key[:]); err != nil {
 		clear(n.key[:])
-		clear(dst)
 		return fmt.Errorf("dpmech: source of random bytes: %w", err)
 	}
 	n.expand(dst, shift)

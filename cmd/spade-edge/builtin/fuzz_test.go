@@ -16,6 +16,9 @@ func FuzzTask(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
+		if back, err := parseTask(text); err != nil || !reflect.DeepEqual(back, r) {
+			f.Errorf("%+v was read back as %+v, %v\n%s", r, back, err, text)
+		}
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -19,31 +19,8 @@ func models() []*Model {
 			Certificate: json.RawMessage(`{"unit":"<all>","limit":null}`), Weights: weights,
 			Threshold: &Threshold{Value: 1.0 / 3, Rule: "sensitivity:0.9", Samples: 7}, Alone: true},
 		{Run: "r", Member: "a", Round: 1, Rounds: 9, NonPrivate: true, NoTask: Program,
-			Weights: []float32{math.MaxFloat32}},
+			Weights: []float32{-math.MaxFloat32}},
 		{Run: "r", Member: "a", Round: 2, Rounds: 9, NoTask: OwnFit, Weights: weights},
-	}
-}
-
-func TestModelRoundTrip(t *testing.T) {
-	for _, m := range models() {
-		text, err := m.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), "m.json")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		back, err := ReadModel(path)
-		if err != nil || !reflect.DeepEqual(back, m) || !math.Signbit(float64(back.Weights[min(1, len(m.Weights)-1)])) && len(m.Weights) > 1 {
-			t.Errorf("%+v was read back as %+v, %v\n%s", m, back, err, text)
-		}
-		switch p, err := back.Predictor(); {
-		case m.Task == nil && (err == nil || !strings.Contains(err.Error(), "does not say how to prepare data") || !strings.Contains(err.Error(), `"r"`)):
-			t.Errorf("a predictor without a task: %v, %v", p, err)
-		case m.Task != nil && err != nil:
-			t.Error(err)
-		}
 	}
 }
 
@@ -126,6 +103,9 @@ func FuzzModel(f *testing.F) {
 		text, err := m.Marshal()
 		if err != nil {
 			f.Fatal(err)
+		}
+		if back, err := ParseModel(text); err != nil || !reflect.DeepEqual(back, m) || !math.Signbit(float64(back.Weights[len(m.Weights)/2])) {
+			f.Errorf("%+v was read back as %+v, %v\n%s", m, back, err, text)
 		}
 		f.Add(text)
 	}

@@ -89,19 +89,21 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	return nil
 }
 
-// heldOut reads the samples of HeldOut, prepared by recipe or, if that is nil, like those of set.
-func (o *Oracle) heldOut(set *task.Set, recipe *task.Recipe) (*task.Data, error) {
-	var err error
+// heldOut adds the samples of HeldOut to set as its test samples, prepared by recipe or, if that is nil, like those of set.
+// If records is true, rows that cannot be read are left out: whether a node starts must not depend on a record.
+func (o *Oracle) heldOut(set *task.Set, recipe *task.Recipe, records bool) (err error) {
 	if recipe == nil {
 		if recipe, err = set.Recipe(o.Model, "own data"); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	held, err := recipe.Apply(task.Spec{Source: o.HeldOut, NA: o.Spec.NA, Whole: true, Seed: o.Spec.Seed})
+	held, err := recipe.Apply(task.Spec{Source: o.HeldOut, NA: o.Spec.NA, Whole: true, Seed: o.Spec.Seed, Records: records})
 	if err != nil {
-		return nil, fmt.Errorf("oracle.builtin.held_out: %w", err)
+		return fmt.Errorf("oracle.builtin.held_out: %w", err)
 	}
-	return held.Train, nil
+	set.Test = held.Train.Readable()
+	set.Rows, set.Lost, set.Unread = set.Rows+held.Rows, set.Lost+held.Lost, append(set.Unread, held.Unread...)
+	return nil
 }
 
 // load reads the samples, prepared by recipe or, if that is nil, as the node file says. given has the assumptions of the
@@ -120,7 +122,7 @@ func (o *Oracle) load(recipe *task.Recipe, spec task.Spec) (set *task.Set, given
 		given = append(given, "uncharged, from own data: "+what)
 	}
 	if o.HeldOut != "" {
-		set.Test, err = o.heldOut(set, recipe)
+		err = o.heldOut(set, recipe, spec.Records)
 	}
 	return set, given, err
 }

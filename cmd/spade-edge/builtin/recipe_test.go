@@ -5,8 +5,6 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -71,29 +69,8 @@ func withTask() *fleetfile.File {
 	}
 }
 
-// TestTaskRoundTrip checks that formatting and parsing a recipe preserves every bit of its numbers, and that the text
-// has one line for each component of the projection.
-func TestTaskRoundTrip(t *testing.T) {
-	for _, r := range recipes() {
-		text, err := MarshalTask(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := parseTask(text)
-		if err != nil || !reflect.DeepEqual(back, r) {
-			t.Errorf("%+v came back as %+v, %v\n%s", r, back, err, text)
-		}
-		path := filepath.Join(t.TempDir(), "task.json")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if back, err := ReadTask(path); err != nil || !reflect.DeepEqual(back, r) {
-			t.Errorf("read %+v, %v", back, err)
-		}
-		if _, err := ReadTask(path + "2"); err == nil || !strings.Contains(err.Error(), "a recipe") {
-			t.Errorf("no file: %v", err)
-		}
-	}
+// TestTaskText checks that the text of a recipe has one line for each column and each component of the projection.
+func TestTaskText(t *testing.T) {
 	text, err := MarshalTask(recipes()[1])
 	if err != nil {
 		t.Fatal(err)

@@ -216,3 +216,32 @@ func TestRecordsShare(t *testing.T) {
 		t.Errorf("images of some classes: %v", err)
 	}
 }
+
+// TestPersons checks that a node gives each person's records adjacent places if the task names the column of persons
+// and the fleet file has the column and the number of places. If they differ, opening the data must fail.
+func TestPersons(t *testing.T) {
+	source := writeLines(t, "who,a,y", "p,1,no", "q,2,yes", "p,3,no", "r,4,yes")
+	for _, c := range []struct {
+		person, fleet   string
+		places, samples int
+		want            string
+	}{
+		{"who", "who", 4, 12, ""}, {"who", "", 0, 0, `privacy.person is "", want "who" as in the task`},
+		{"", "who", 4, 0, `privacy.person is "who", want "" as in the task`}, {"", "", 0, 4, ""},
+	} {
+		spec := task.Spec{Source: source, Label: "y", Person: c.person, Whole: true}
+		if c.person == "" {
+			spec.Drop = []string{"who"}
+		}
+		recipe, err := task.Fit(spec, task.ModelSpec{Name: task.SoftmaxModel}, "a test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fleet := fleetOf(t, recipe, c.places)
+		fleet.Privacy.Person = c.fleet
+		s, err := (&Oracle{Spec: task.Spec{Source: source, Whole: true}}).Open(t.Context(), fleet)
+		if (err == nil) != (c.want == "") || err == nil && s.Samples != c.samples || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %+v, %v", c, s, err)
+		}
+	}
+}

@@ -183,3 +183,14 @@ func (d *Data) spoil() {
 		}
 	}
 }
+
+// Readable returns the samples of d without those of lost records, which have no loss.
+func (d *Data) Readable() *Data {
+	var rows []int
+	for i := range d.Len() {
+		if !slices.ContainsFunc(d.Row(i), func(x float32) bool { return x != x }) {
+			rows = append(rows, i)
+		}
+	}
+	return d.Select(rows)
+}

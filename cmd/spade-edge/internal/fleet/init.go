@@ -197,7 +197,8 @@ func (o *initOptions) check() error {
 	f.When(o.builtin() && o.Given["dim"], "-dim cannot be combined with -data: the number of parameters follows from the data or the task")
 	f.When(!o.builtin() && !o.Given["dim"], "-dim is missing: init cannot count the parameters of your program's model")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
-	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
+	least := max(1, o.Asked.Privacy.Places) // at person level, of one person
+	f.When(o.samples < least, "-samples is %d, want at least %d", o.samples, least)
 	o.checkRecords(&f)
 	for _, name := range append(setup.Preparation, "na", "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin() && !(name == "person" && o.Given["places"]), "-%s needs -data", name)

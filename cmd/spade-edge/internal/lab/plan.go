@@ -59,7 +59,8 @@ func (o *planOptions) Read(c *cli.Cmdline) error {
 	}
 	var f cli.Faults
 	f.When(o.dim < 1 || o.dim > wire.MaxDim, "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
-	f.When(o.samples < 1 || o.samples > math.MaxInt32, "-samples is %d, want 1..%d", o.samples, math.MaxInt32)
+	least := max(1, o.Asked.Privacy.Places) // at person level, of one person
+	f.When(o.samples < least || o.samples > math.MaxInt32, "-samples is %d, want %d..%d", o.samples, least, math.MaxInt32)
 	t := float64(o.Asked.Method.Rounds) * float64(o.Asked.Method.Tau)
 	f.When(t > math.MaxInt32, "-rounds %d and -tau %d give %.3g local steps, want at most %d", o.Asked.Method.Rounds,
 		o.Asked.Method.Tau, t, math.MaxInt32)

@@ -277,7 +277,7 @@ func newSweep(results []*setup.Result, epsilon float64, began time.Time) *Sweep 
 	}
 	s.Mean, s.Worst, s.WorstClient = setup.Average(means), s.Measure.Worst(means), s.Measure.Worst(clients)
 	for _, x := range means {
-		s.SD += (x - s.Mean) * (x - s.Mean)
+		s.SD += float64((x - s.Mean) * (x - s.Mean))
 	}
 	s.SD = math.Sqrt(s.SD / float64(len(means)-1))
 	return s

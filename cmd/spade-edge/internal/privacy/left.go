@@ -68,7 +68,7 @@ func leftOf(life *certificate.Lifetime, f *sdk.Fleet) *ledgerLeft {
 	const margin = 1 + 1e-12 // for rounding
 	runs := most(func(n int) bool {
 		times := float64(n) * margin
-		return within(dpmech.Total{Rho: rest.Rho + times*each.Rho, All: rest.All + times*each.All}, left)
+		return within(dpmech.Total{Rho: rest.Rho + float64(times*each.Rho), All: rest.All + float64(times*each.All)}, left)
 	})
 	name := "runs"
 	if runs == 1 {

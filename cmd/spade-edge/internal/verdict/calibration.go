@@ -41,7 +41,7 @@ func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibr
 		return nil, errors.New("the losses come from a program, so the model's answers are unknown here")
 	}
 	r := &Recalibration{Fleet: s.fleet(), Name: s.Node.Name, Model: sdk.ModelHash(model)}
-	rows := readable(own.Data())
+	rows := own.Data().Readable()
 	if r.Rows = rows.Len(); r.Rows == 0 {
 		return nil, errors.New("none of the node's own rows can be read")
 	}

@@ -20,7 +20,7 @@ func Backwards(source *fleetfile.Source, model []float32, which string) string {
 	if !ours || own.Data().Classes != 2 || own.Data().Target != nil {
 		return ""
 	}
-	rows := readable(own.Data())
+	rows := own.Data().Readable()
 	ones := 0
 	for _, y := range rows.Y {
 		ones += y

@@ -100,7 +100,7 @@ func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float
 
 // compare decides on the rows that the source holds out, and returns the accepted model.
 func (s *Site) compare(ctx context.Context, v *Verdict, source *fleetfile.Source, own *task.Model, last []float32) ([]float32, error) {
-	rows := readable(own.Data())
+	rows := own.Data().Readable()
 	if rows.Len() == 0 {
 		return nil, fmt.Errorf("%w: none of the node's own rows can be read", ErrNone)
 	}
@@ -164,17 +164,6 @@ func heldOut(source *fleetfile.Source) *task.Model {
 		return held
 	}
 	return nil
-}
-
-// readable returns the rows that could be read: the others have NaN.
-func readable(d *task.Data) *task.Data {
-	var rows []int
-	for i := range d.Len() {
-		if !slices.ContainsFunc(d.Row(i), func(x float32) bool { return x != x }) {
-			rows = append(rows, i)
-		}
-	}
-	return d.Select(rows)
 }
 
 // lossesOf asks a program for the losses of up to 200 of its samples, drawn at random, at the models start and shared. A
