@@ -27,11 +27,13 @@ func twoClasses(d, m int) (p problem) {
 	return p
 }
 
-// squaredError returns the error of a method in the 40th round, summed over four runs. In each round, the method gets a path
-// of points, from one step of gradient descent to the next, and returns an estimate of mu times the gradient at each point.
-// The error is the squared distance between the sum of the estimates and mu times the sum of the gradients, divided by
-// the square of the number of points.
-func squaredError(p problem, points int, mu float64, start func(seed uint64) func(round int, path [][]float32) [][]float32) (sum float64) {
+// perRound is a method of estimation. In each round, it gets a path of points, from one step of gradient descent to the
+// next, and returns an estimate of mu times the gradient at each point.
+type perRound func(round int, path [][]float32) (vs [][]float32)
+
+// squaredError returns the error of a method in the 40th round, summed over four runs. The error is the squared distance
+// between the sum of the estimates and mu times the sum of the gradients, divided by the square of the number of points.
+func squaredError(p problem, points int, mu float64, start func(seed uint64) perRound) (sum float64) {
 	const rate = 2
 	for seed := range uint64(4) {
 		estimate, x := start(seed), make([]float32, len(p.a[0]))
@@ -66,7 +68,7 @@ func TestErrorAtEqualQueries(t *testing.T) {
 	for _, size := range [][2]int{{10, 17}, {10, 55}, {39, 55}} {
 		d, m := size[0], size[1]
 		p := twoClasses(d, m)
-		two := squaredError(p, 2, mu, func(seed uint64) func(round int, path [][]float32) [][]float32 {
+		two := squaredError(p, 2, mu, func(seed uint64) perRound {
 			u := make(direction, vec.SignWords(d))
 			return func(round int, path [][]float32) (vs [][]float32) {
 				for step, x := range path {
@@ -84,7 +86,7 @@ func TestErrorAtEqualQueries(t *testing.T) {
 			}
 		})
 		for _, dist := range []Distribution{Rademacher, Walsh} {
-			tracked := squaredError(p, 4, mu, func(seed uint64) func(round int, path [][]float32) [][]float32 {
+			tracked := squaredError(p, 4, mu, func(seed uint64) perRound {
 				e := newTest(t, Config{Dim: d, Samples: m, Kind: Tracking, Directions: dist, Seed: seed, Window: 8})
 				return func(round int, path [][]float32) (vs [][]float32) {
 					e.Fill(round, path[0], mu)

@@ -6,7 +6,7 @@
 //	go run ./.ci/mutate            tests all mutations in a few minutes, with one worker per processor
 //	go run ./.ci/mutate penalty    tests the mutations with this word in their name
 //	go run ./.ci/mutate 2/3        tests every third mutation, starting with the second
-//	go run ./.ci/mutate -fits      runs no tests, but checks that each mutation still fits the source
+//	go run ./.ci/mutate -fits      runs no tests, but checks that each mutation fits the source, and each suite names tests
 //
 // Tests against golden values are excluded: they detect any change in the output but do not show what is wrong.
 package main
@@ -113,14 +113,42 @@ func run(words []string) error {
 	return nil
 }
 
-// fits reports every mutation whose old text does not occur exactly once in its file.
+// fits reports every mutation whose old text does not occur exactly once in its file, and every part of a suite's
+// pattern that names no test.
 func fits(root string) error {
 	var errs []error
+	checked := map[suite]bool{}
 	for _, m := range mutations {
 		_, err := m.find(root)
 		errs = append(errs, err)
+		if !checked[m.by] {
+			errs = append(errs, m.by.check(root))
+		}
+		checked[m.by] = true
 	}
 	return errors.Join(errs...)
+}
+
+var function = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+
+// check returns an error for each alternative of the pattern that matches no test of the package.
+func (s suite) check(root string) error {
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(s.pkg), "*_test.go"))
+	var tests []string
+	for _, f := range files {
+		text, errRead := os.ReadFile(f)
+		err = errors.Join(err, errRead)
+		for _, name := range function.FindAllSubmatch(text, -1) {
+			tests = append(tests, string(name[1]))
+		}
+	}
+	for pattern := range strings.SplitSeq(s.run, "|") {
+		name, _, _ := strings.Cut(pattern, "/") // what follows are subtests
+		if !slices.ContainsFunc(tests, regexp.MustCompile(name).MatchString) {
+			err = errors.Join(err, fmt.Errorf("suites.go: %q names no test of package %s", pattern, s.pkg))
+		}
+	}
+	return err
 }
 
 // find returns the original content of the file that m changes. It fails unless m's old text occurs exactly once in

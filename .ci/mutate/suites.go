@@ -8,7 +8,7 @@ const transcripts = "./cmd/spade-edge/transcripts"
 
 var (
 	method = suite{"./sdk/admm",
-		"Reference|DecayRate|SingleClient|Momentum|BothEnds"}
+		"Reference|DecayRate|Momentum|BothEnds"}
 	crashes   = suite{"./sdk/admm", "Crashes|Restore|Scenes|LateRepeat"}
 	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}
@@ -17,7 +17,7 @@ var (
 	reports   = suite{transcripts, "Transcripts/^privacy$"}
 	audits    = suite{"./sdk/audit", "."}
 	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|NewRefuses"}
-	ledger    = suite{"./sdk/state", "Ledger|Dialogues"}
+	ledger    = suite{"./sdk/state", "Ledger|Dialogues|FoundIsDurable|EveryStepFails"}
 	resume    = suite{"./dpmech", "CheckResume"}
 	claims    = suite{"./sdk/trust", "Dialogues"}
 	order     = suite{"./sdk", "CrashBetween|ReservationWithout|LostReleases|NoSecondLook"}
@@ -29,7 +29,7 @@ var (
 	network   = suite{"./sdk/graph", "StabilityLimit|Spectrum"}
 	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|FilterRounds|Left$"}
 	stated    = suite{"./dpmech/certificate", "SharedNoise|TwoAdversaries"}
-	sums      = suite{"./sdk/admm", "SharedNoise|SharesNothing|Absent"}
+	sums      = suite{"./sdk/admm", "SharedNoise|Absent"}
 	keys      = suite{"./sdk/pair", "Key"}
 	liars     = suite{"./sdk/admm", "Liars"}
 	dropped   = suite{"./sdk/admm", "Quarantine|Scenes"}
@@ -42,7 +42,7 @@ var (
 	verdicts  = suite{transcripts, "Transcripts/^verdict$"}
 	corrected = suite{transcripts, "Transcripts/^recalibrate$"}
 	looks     = suite{"./cmd/spade-edge/task/screen", "Among|Strange|One|NoFalseAlarm|Hospitals"}
-	overlay   = suite{"./sdk/admm", "Partners|WithoutTheAbsent"}
+	overlay   = suite{"./sdk/admm", "SharedNoise|WithoutTheAbsent"}
 	partners  = suite{"./sdk", "PartnersOnARing"}
 	brokers   = suite{"./transport/broker/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
 	choices   = suite{"./sdk/plan", "Suggest"}

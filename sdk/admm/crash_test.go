@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 )
 
 // play simulates count worlds on all processors and returns them. Their seeds are consecutive and begin at from.
@@ -41,8 +40,9 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 // release may be made twice, no node may wait indefinitely or send without end, and the final models must equal those
 // of the run without faults, bit for bit. No node may mistake a crash for a loss of its state, its ledger or its
 // high-water mark. The worlds have each estimator, with and without momentum and mixing rounds, releases with and without
-// a grid, and protect each client or each record. The test simulates 500,000 crashes with SPADE_LONG, 20,000 with -short,
-// and 50,000 otherwise, about 500 in each world. The variable SPADE_CRASHES sets a different number of crashes:
+// a grid, and protect each client or each record. The test simulates 25,000 crashes, about 600 in
+// each world, or 500,000 with SPADE_LONG. In 48 worlds it finds a fault that shows in every tenth world in 99 of 100 cases;
+// of the faults in TestPlantedFaults the rarest shows in every sixth. The variable SPADE_CRASHES sets a different number:
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|WorldsOfOne' -v -timeout 1h ./sdk/admm
 //
@@ -50,8 +50,8 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 //
 //	SPADE_CRASH_SEED=42 go test -run TestCrashes -v ./sdk/admm
 func TestCrashes(t *testing.T) {
-	sum := crash(t, sound, 1, 500_000)
-	if sum.torn*1000 < sum.crashes || min(sum.lost, sum.duplicated, sum.reordered, sum.stale) < sum.crashes/10 {
+	sum := crash(t, sound, 25_000)
+	if sum["torn"]*1000 < sum["crashes"] || min(sum["lost"], sum["duplicated"], sum["overtaken"], sum["stale"]) < sum["crashes"]/10 {
 		t.Error("next to nothing was torn, lost, duplicated or late: nothing was tested")
 	}
 }
@@ -61,10 +61,8 @@ func TestCrashes(t *testing.T) {
 // whose files disagree must stop, or continue with the same bits. If only ledger entries and high-water marks are lost
 // and no node stops, the models must be those of the run without faults.
 func TestOneFileLost(t *testing.T) {
-	sum := crash(t, losing, 0.5, 500_000)
-	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped,
-		sum.rollbacks)
-	if min(sum.setBack, sum.stopped) < max(1, sum.crashes/5000) {
+	sum := crash(t, losing, 20_000)
+	if min(sum["set back"], sum["stopped"]) < max(1, sum["crashes"]/5000) {
 		t.Error("next to nothing was lost: nothing was tested")
 	}
 }
@@ -73,23 +71,16 @@ func TestOneFileLost(t *testing.T) {
 // round twice, or charge a release that it does not make, while writes fail, processes die, edges are dropped and states
 // are lost; nothing leaves it before it is stored, charged and marked. See [world.besiege].
 func TestWorldsOfOneMember(t *testing.T) {
-	sum := crash(t, besieged, 0.5, 100_000)
-	t.Logf("%d edges dropped, %d runs finished, %d states deleted, %d starts refused, %d claims believed", sum.dropped,
-		sum.finished, sum.setBack, sum.stopped, sum.rollbacks)
-	if min(sum.dropped, sum.finished, sum.setBack, sum.stopped, sum.rollbacks, sum.torn, sum.releases) < sum.crashes/1000 {
+	sum := crash(t, besieged, 5000)
+	if min(sum["dropped"], sum["finished"], sum["set back"], sum["stopped"], sum["rollbacks"], sum["torn"], sum["releases"]) < sum["crashes"]/1000 {
 		t.Error("some of it never happened: nothing was tested")
 	}
 }
 
-// crash simulates worlds until the total number of crashes is large enough: the usual number with SPADE_LONG,
-// 20,000*share with -short, and otherwise a tenth of the usual number. The variable SPADE_CRASHES replaces these
-// numbers with its value times share.
-func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
-	if s := os.Getenv("SPADE_CRASH_SEED"); s != "" {
-		seed, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+// crash simulates worlds until they have had enough crashes: few, 20 times as many with SPADE_LONG, or as many as the
+// variable SPADE_CRASHES says.
+func crash(t *testing.T, p plant, few int) tally {
+	if seed, err := strconv.ParseUint(os.Getenv("SPADE_CRASH_SEED"), 10, 64); err == nil {
 		w := newWorld(seed, p)
 		w.trace = t
 		w.run()
@@ -98,61 +89,33 @@ func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 		}
 		t.SkipNow()
 	}
-	want := usual
-	if os.Getenv("SPADE_LONG") == "" {
-		want /= 10
+	want := few
+	if os.Getenv("SPADE_LONG") != "" {
+		want *= 20
 	}
-	if testing.Short() {
-		want = int64(2e4 * share)
-	}
-	if s := os.Getenv("SPADE_CRASHES"); s != "" {
-		all, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = int64(float64(all) * share)
+	if n, err := strconv.Atoi(os.Getenv("SPADE_CRASHES")); err == nil {
+		want = n
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // each crash makes a new machine, so garbage is frequent and live memory is small
-	start, failures := time.Now(), 0
-	var seeds uint64
-	for sum.crashes < want && failures < 10 {
-		for _, w := range play(t, seeds, 32, p) {
-			sum.add(w.tally)
-			for e, what := range w.ends {
-				failures++
-				t.Errorf("seed %d: %s: %s", w.seed, e, what)
-			}
-		}
-		seeds += 32
+	sum := tally{}
+	for from := uint64(0); sum["crashes"] < int64(want) && !t.Failed(); from += 16 {
+		sum.play(t, from, 16, p)
 	}
-	t.Logf("%d worlds in %.1f s: %v", seeds, time.Since(start).Seconds(), sum)
-	if failures > 0 {
+	t.Log(sum)
+	if t.Failed() {
 		t.FailNow()
 	}
 	return sum
 }
 
-// TestCalmWorld checks that a world without faults computes the same models as the synchronous network of the other
-// tests.
-func TestCalmWorld(t *testing.T) {
-	for seed := range uint64(20) {
-		w := newWorld(seed, sound)
-		w.calmDown()
-		if len(w.ends) > 0 {
-			t.Fatalf("seed %d: %v", seed, w.ends)
+// play adds what happens in some worlds, and reports their failures.
+func (sum tally) play(t *testing.T, from uint64, count int, p plant) {
+	for _, w := range play(t, from, count, p) {
+		for what, n := range w.tally {
+			sum[what] += n
 		}
-		other := newWorld(seed, sound)
-		net := &network{loss: lossFunc, finished: make([]bool, len(other.nodes))}
-		for i := range other.nodes {
-			net.machines = append(net.machines, other.nodes[i].m)
-		}
-		if err := net.run(); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		for i, x := range net.models() {
-			if !slices.Equal(x, w.nodes[i].final) {
-				t.Errorf("seed %d: node %d ends with %v, want %v", seed, i, w.nodes[i].final, x)
-			}
+		for e, what := range w.ends {
+			t.Errorf("seed %d: %s: %s", w.seed, e, what)
 		}
 	}
 }
@@ -171,7 +134,6 @@ func TestPlantedFaults(t *testing.T) {
 		{"checkpoint after send", sendBeforeKeep, []ending{doubleRelease, rollback}},
 		{"depth one", depthOne, []ending{deadlock}},
 		{"no fsync", noSync, []ending{doubleRelease, rollback}},
-		{"no length check", noCheck, []ending{otherModel}},
 		{"noise drawn again on resend", freshNoise, []ending{doubleRelease, refused}},
 		{"skew of two accepted", skewOfTwo, []ending{skew, otherModel}},
 		{"an answer to an answer", answerAnswers, []ending{storm}},
@@ -187,7 +149,7 @@ func TestPlantedFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			left := slices.Clone(c.want)
 			for from := uint64(0); len(left) > 0; from += 4 {
-				if from >= 200 {
+				if from >= 400 {
 					t.Fatalf("%d worlds without %v", from, left)
 				}
 				for _, w := range play(t, from, 4, c.plant) {
@@ -207,29 +169,14 @@ func TestPlantedFaults(t *testing.T) {
 // with an error and never make that release again. If no neighbor holds a lost release, nobody can detect the
 // loss. The result must be the same whether messages in flight die with the node or reach its next incarnation.
 func TestLyingDisk(t *testing.T) {
+	sum, count := tally{}, 60
+	if os.Getenv("SPADE_LONG") != "" {
+		count = 200
+	}
 	for _, p := range []plant{lyingDisk, lyingDiskQueues} {
-		lie(t, p)
+		sum.play(t, 0, count, p)
 	}
-}
-
-func lie(t *testing.T, p plant) {
-	var sum tally
-	count := 200
-	switch {
-	case testing.Short():
-		count = 40
-	case os.Getenv("SPADE_LONG") == "":
-		count = 80
-	}
-	for _, w := range play(t, 0, count, p) {
-		sum.add(w.tally)
-		for e, what := range w.ends {
-			t.Errorf("seed %d: %s: %s", w.seed, e, what)
-		}
-	}
-	t.Logf("%d rollbacks noticed, %d messages of releases made again that nobody had held", sum.rollbacks, sum.unseen)
-	if sum.rollbacks < int64(count/5) || sum.unseen == 0 && !testing.Short() {
-		t.Errorf("%d rollbacks noticed, %d messages of releases made again that nobody had held: nothing was tested",
-			sum.rollbacks, sum.unseen)
+	if t.Log(sum); sum["rollbacks"] < int64(count/2) || sum["unseen"] == 0 {
+		t.Error("hardly any write was lost that somebody, or nobody, had seen: nothing was tested")
 	}
 }

@@ -6,12 +6,18 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// logs is what a node's disk holds besides the slots: the ledger, with the entries of this run only, and the high-water
-// mark.
-type logs struct {
+// device is a node's disk: two slots, the ledger, with the entries of this run only, and the high-water mark.
+type device struct {
+	slots [2]record[*saved] // nil if a slot is empty or torn
 	lines record[int]
 	marks record[marked]
 	frail file // the file that loses confirmed writes
+}
+
+// saved is the content of a slot: a state, and the number of ledger entries when it was saved.
+type saved struct {
+	State
+	head int
 }
 
 // marked is the content of a high-water mark: the number of ledger entries, and the last round that may have been sent.
@@ -42,8 +48,9 @@ const (
 	files
 )
 
-// crash decides which unsynced writes survive.
-func (b *logs) crash(w *world) {
+// crash decides which unsynced writes survive. Those of a slot may also be torn, and a node that starts finds that out:
+// see package state.
+func (b *device) crash(w *world) {
 	if b.lines.dirty && w.chance.IntN(2) == 0 {
 		b.lines.sync()
 	}
@@ -51,12 +58,26 @@ func (b *logs) crash(w *world) {
 		b.marks.sync()
 	}
 	b.lines.dirty, b.marks.dirty = false, false
+	for i := range b.slots {
+		s := &b.slots[i]
+		if s.dirty && !w.lying() {
+			switch w.chance.IntN(4) {
+			case 0: // lost
+			case 1:
+				s.sync()
+			default:
+				w.tally["torn"]++
+				s.durable = nil
+			}
+		}
+		s.dirty = false
+	}
 }
 
 // validate decides whether a starting node may continue. It checks the ledger, the ledger's position in the state, and
 // [dpmech.CheckResume]. If grace is true, validate skips CheckResume when the ledger has at most one entry more than
 // the state. This models a program that already marks a release as possibly sent when it reserves the release.
-func (b *logs) validate(kept, head int, grace bool) error {
+func (b *device) validate(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {
 	case lines < m.lines:
@@ -70,14 +91,13 @@ func (b *logs) validate(kept, head int, grace bool) error {
 }
 
 func (w *world) lose(n *node) {
-	back := func(s *slot) {
-		if len(s.durable) > 0 {
-			w.tally.setBack++
+	back := func(s *record[*saved]) {
+		if s.durable != nil {
+			w.tally["set back"]++
 			w.lostSlot = true
 		}
-		s.durable = s.durable[:0]
-		if w.chance.IntN(2) == 0 {
-			s.durable = append(s.durable, s.before...)
+		if s.durable = nil; w.chance.IntN(2) == 0 && len(s.past) > 0 {
+			s.durable = s.past[len(s.past)-1]
 		}
 	}
 	switch n.frail {
@@ -88,12 +108,12 @@ func (w *world) lose(n *node) {
 		back(&n.slots[1])
 	case lineFile:
 		if n.lines.durable > 0 {
-			w.tally.setBack++
+			w.tally["set back"]++
 			n.lines.durable = w.chance.IntN(n.lines.durable)
 		}
 	case markFile:
 		if len(n.marks.past) > 0 {
-			w.tally.setBack++
+			w.tally["set back"]++
 			n.marks.durable = n.marks.past[w.chance.IntN(len(n.marks.past))]
 		}
 	}

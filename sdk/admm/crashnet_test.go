@@ -26,9 +26,9 @@ type departed struct {
 func (w *world) send(n *node) {
 	msg := n.todo.Send[n.next]
 	n.next++
-	w.tally.sent++
+	w.tally["sent"]++
 	p := packet{msg: msg, nv: len(msg.Vector), ng: len(msg.Grid), due: w.now,
-		serial: w.tally.sent, incarnation: n.incarnation, toIncarnation: w.nodes[msg.To].incarnation}
+		serial: w.tally["sent"], incarnation: n.incarnation, toIncarnation: w.nodes[msg.To].incarnation}
 	copy(p.vector[:], msg.Vector)
 	copy(p.grid[:], msg.Grid)
 	p.msg.Vector, p.msg.Grid = nil, nil
@@ -55,7 +55,7 @@ func (w *world) send(n *node) {
 		return
 	}
 	if w.chance.IntN(256) < w.odds.lose {
-		w.tally.lost++
+		w.tally["lost"]++
 		return
 	}
 	if w.chance.IntN(256) < w.odds.late {
@@ -63,7 +63,7 @@ func (w *world) send(n *node) {
 	}
 	w.air = append(w.air, p)
 	if w.chance.IntN(256) < w.odds.twice {
-		w.tally.duplicated++
+		w.tally["duplicated"]++
 		p.due += w.chance.IntN(300)
 		w.air = append(w.air, p)
 	}
@@ -94,7 +94,7 @@ func (w *world) leaves(n *node, p *packet) {
 		}
 	case gone.x == x && (!to.left || to.vector == vector && to.grid == p.grid):
 	case w.lying() && r > n.held:
-		w.tally.unseen++ // nobody held the release when this incarnation began, so no probe could reveal it
+		w.tally["unseen"]++ // nobody held the release when this incarnation began, so no probe could reveal it
 		*gone = departed{left: true, x: x}
 	default:
 		w.fails(doubleRelease, "node %d, release %d to %d: %v %v %v, and before %v %v %v", n.id, r, p.msg.To,
@@ -127,12 +127,12 @@ func (w *world) receive(n *node, p *packet) {
 		w.log("node %d receives %+v", n.id, msg)
 	}
 	if last := &w.newest[msg.From][msg.To]; p.serial < *last {
-		w.tally.reordered++
+		w.tally["overtaken"]++
 	} else {
 		*last = p.serial
 	}
 	if p.incarnation != w.nodes[msg.From].incarnation {
-		w.tally.stale++
+		w.tally["stale"]++
 	}
 	switch {
 	case msg.Kind == ProbeReply:

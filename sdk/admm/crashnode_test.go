@@ -49,8 +49,7 @@ type node struct {
 	most    int   // the newest release that it ever held
 	spare   bool  // a process died between the charge for a release and its state
 	without []int // neighbors whose edges a besieged node has dropped
-	logs          // the disk without its slots
-	slots   [2]slot
+	device
 
 	x    [2]bitsOf // the last two releases, by number mod 2, as known to this incarnation
 	held int       // the highest release of this node that a neighbor held at the start of this incarnation
@@ -86,12 +85,12 @@ func (w *world) start(n *node) {
 	if w.plant != nameless {
 		cfg.Incarnation = uint64(n.incarnation)
 	}
-	var kept []*State
+	var kept []*saved
 	head := 0
 	for i := range n.slots {
-		if s, h := &w.scratch[i], 0; unmarshal(n.slots[i].durable, s, &h, w.plant != noCheck) {
+		if s := n.slots[i].durable; s != nil {
 			kept = append(kept, s)
-			head = max(head, h)
+			head = max(head, s.head)
 		}
 	}
 	if len(kept) == 2 && kept[0].Round < kept[1].Round {
@@ -102,13 +101,13 @@ func (w *world) start(n *node) {
 		n.owed = kept[0].Round
 	}
 	n.stored, n.most = n.owed, max(n.most, n.owed)
-	err := n.logs.validate(cfg.Data(n.owed), head, w.plant == markFirst)
+	err := n.validate(cfg.Data(n.owed), head, w.plant == markFirst)
 	if err != nil && !w.lying() && !(w.plant == anew && n.owed == 0) {
 		w.log("node %d does not start: %v", n.id, err)
 		if !w.losing() && !w.lostSlot {
 			w.fails(refused, "node %d: %v", n.id, err)
 		}
-		w.tally.stopped++
+		w.tally["stopped"]++
 		w.stop(n)
 		return
 	}
@@ -117,10 +116,10 @@ func (w *world) start(n *node) {
 	} else {
 		var before *State
 		if len(kept) == 2 && kept[1].Round == kept[0].Round-1 && w.plant != depthOne {
-			before = kept[1]
+			before = &kept[1].State
 			n.x[before.Round%2] = bits32(before.X)
 		}
-		n.m, err = Restore(cfg, *kept[0], before)
+		n.m, err = Restore(cfg, kept[0].State, before)
 		if err == nil {
 			n.x[kept[0].Round%2] = bits32(kept[0].X)
 		}
@@ -149,36 +148,11 @@ func (w *world) start(n *node) {
 	}
 }
 
-// kill ends a node's incarnation. Unsynced writes may be lost, complete, or torn: with new content up to some point,
-// and old content after it.
+// kill ends a node's incarnation. Unsynced writes may be lost, complete, or torn.
 func (w *world) kill(n *node) {
-	w.tally.crashes++
+	w.tally["crashes"]++
 	w.log("node %d dies in release %d, duty %d", n.id, n.m.round, n.duty)
-	for i := range n.slots {
-		s := &n.slots[i]
-		if !s.dirty {
-			continue
-		}
-		s.dirty = false
-		if w.lying() {
-			continue
-		}
-		switch damage := w.chance.IntN(4); damage {
-		case 0: // lost
-		case 1:
-			s.durable = append(s.durable[:0], s.cached...)
-		default:
-			w.tally.torn++
-			upTo := 1 + w.chance.IntN(len(s.cached)-1)
-			if damage == 3 { // near the end
-				upTo = len(s.cached) - 1 - w.chance.IntN(min(16, len(s.cached)-1))
-			}
-			s.durable = slices.Grow(s.durable, len(s.cached))
-			s.durable = s.durable[:max(len(s.durable), upTo)]
-			copy(s.durable, s.cached[:upTo])
-		}
-	}
-	n.logs.crash(w)
+	n.crash(w)
 	n.spare = n.spare || n.lines.durable > w.cfgs[n.id].Data(n.most)
 	if w.losing() && w.chance.IntN(8) == 0 {
 		w.lose(n)
@@ -249,26 +223,23 @@ func (w *world) act(n *node) bool {
 			}
 			n.duty = force
 			if r := n.todo.Released; r > 0 {
-				s := &n.slots[r%2]
 				state := n.m.State()
 				if !state.finite() {
 					w.fails(unkept, "node %d: %+v", n.id, state)
 				}
-				s.cached, s.dirty = marshal(s.cached[:0], state, n.lines.durable), true
+				n.slots[r%2].write(&saved{state.copied(), n.lines.durable})
 				n.owed = r
 				return true
 			}
 		case force:
 			n.duty = mark
 			if r := n.todo.Released; r > 0 {
-				s := &n.slots[r%2]
 				switch {
 				case w.plant == noSync && !w.calm:
 				case w.lying() && n.id == 0 && !w.calm && w.chance.IntN(4) == 0:
 					w.log("node 0 is told that release %d is kept", r)
 				default:
-					s.before, s.durable = s.durable, s.before
-					s.durable, s.dirty = append(s.durable[:0], s.cached...), false
+					n.slots[r%2].sync()
 					n.stored, n.most, n.spare = r, max(n.most, r), false
 				}
 				return true
@@ -351,7 +322,7 @@ func (w *world) halt(n *node, err error) {
 	case held == 0:
 		w.fails(refused, "node %d: %v", n.id, err)
 	case w.lying(), w.losing(), w.besieged():
-		w.tally.rollbacks++
+		w.tally["rollbacks"]++
 	default:
 		w.fails(rollback, "node %d: %v", n.id, err)
 	}
@@ -359,7 +330,7 @@ func (w *world) halt(n *node, err error) {
 
 // released records a release that a node has made but not yet sent.
 func (w *world) released(n *node, r int) {
-	w.tally.releases++
+	w.tally["releases"]++
 	w.allowed += int64(len(n.m.edges))
 	n.x[r%2] = bits32(n.m.x)
 	if w.trace != nil {

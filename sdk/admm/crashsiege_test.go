@@ -25,7 +25,7 @@ func (w *world) arm(c *Config) {
 // node's memory, records what leaves it, and delivers anything in any order. It decides when the process dies, and
 // deletes the node's state, but not its ledger. The node has no keys, so it believes every claim about its own releases.
 func (w *world) besiege(n *node) {
-	c := &w.chance
+	c := w.chance
 	for steps := 200 + c.IntN(2000); w.now < steps && !n.halted && len(w.ends) == 0; w.now++ {
 		switch luck := c.IntN(256); {
 		case !n.up:
@@ -35,8 +35,8 @@ func (w *world) besiege(n *node) {
 		case luck == 255 && c.IntN(8) == 0 && n.stored > 0:
 			w.log("the state is deleted")
 			w.kill(n)
-			n.slots, w.lostSlot = [2]slot{}, true
-			w.tally.setBack++
+			n.slots, w.lostSlot = [2]record[*saved]{}, true
+			w.tally["set back"]++
 		case n.duty == rest && n.m.Alone() && !n.m.Status().Complete:
 			n.up = false // as a node ends
 		case n.duty == rest && !n.busy:
@@ -45,7 +45,7 @@ func (w *world) besiege(n *node) {
 		default:
 			n.busy = w.act(n)
 			if n.up && !n.busy && n.finished {
-				w.tally.finished++
+				w.tally["finished"]++
 				if n.up = false; c.IntN(4) > 0 {
 					return
 				}
@@ -90,7 +90,7 @@ func (w *world) tell(n *node, msg Message) {
 
 // drop puts a neighbor in quarantine. The process continues even if the store fails to save the quarantine.
 func (w *world) drop(n *node, peer int) {
-	w.tally.dropped++
+	w.tally["dropped"]++
 	n.m.Quarantine(peer)
 	if w.chance.IntN(8) > 0 {
 		n.without = append(n.without, peer)

@@ -2,12 +2,12 @@ package admm
 
 import (
 	"fmt"
-	"github.com/spade-dfl/spade-edge/zoest"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // world is a few machines with tiny disks and an unreliable network, all drawn from one seed. The world advances by one
@@ -21,7 +21,7 @@ import (
 type world struct {
 	seed   uint64
 	plant  plant
-	chance rng.Stream
+	chance *rand.Rand
 	cfgs   []Config
 	nodes  []node
 	air    []packet // in flight, unordered
@@ -34,7 +34,6 @@ type world struct {
 	newest   [worldNodes][worldNodes]int64         // by sender and receiver: the serial number of the last packet that was not overtaken
 	redraws  uint32
 	lostSlot bool // a slot was rolled back: a node may lack a cool-down release, which no ledger records
-	scratch  [2]State
 	tally    tally
 	arrived  struct{ probe, repeat, answer int64 } // probes, other messages, answers to probes
 	sent     struct{ probe, answer, other int64 }  // answers to probes, other answers, all other messages
@@ -66,7 +65,6 @@ const (
 	sendBeforeKeep        // store after send
 	depthOne              // only the newest state is readable
 	noSync                // writes are not synced
-	noCheck               // a slot's length and checksum are not checked
 	freshNoise            // a resent message gets fresh noise
 	skewOfTwo             // a node starts a round with a neighbor's message of the previous round
 	answerAnswers         // the Resent flag, and the limit of one answer per tick, are ignored
@@ -104,40 +102,12 @@ const (
 	overcharged   ending = "a charge for a release that is not made"
 )
 
-type tally struct {
-	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
-
-	setBack, stopped  int64 // files that lost writes, and nodes that detected the loss at their start
-	dropped, finished int64 // edges that a besieged node dropped, and runs that it finished
-}
-
-func (t *tally) add(o tally) {
-	t.crashes += o.crashes
-	t.torn += o.torn
-	t.sent += o.sent
-	t.lost += o.lost
-	t.duplicated += o.duplicated
-	t.reordered += o.reordered
-	t.stale += o.stale
-	t.releases += o.releases
-	t.rollbacks += o.rollbacks
-	t.unseen += o.unseen
-	t.setBack += o.setBack
-	t.stopped += o.stopped
-	t.dropped += o.dropped
-	t.finished += o.finished
-}
-
-func (t tally) String() string {
-	return fmt.Sprintf("%d crashes, %d torn writes, %d messages: %d lost, %d duplicated, %d overtaken, %d from an "+
-		"earlier "+
-		"incarnation; %d releases made",
-		t.crashes, t.torn, t.sent, t.lost, t.duplicated, t.reordered, t.stale, t.releases)
-}
+// tally counts what happens in a world, by name.
+type tally map[string]int64
 
 func newWorld(seed uint64, p plant) *world {
-	w := &world{seed: seed, plant: p, chance: rng.New(seed, rng.Address{Purpose: rng.Fault})}
-	c := &w.chance
+	w := &world{seed: seed, plant: p, tally: tally{}, chance: rand.New(rand.NewPCG(seed, 0))}
+	c := w.chance
 	flip := func() bool { return c.IntN(2) == 0 }
 	n, d := 2+c.IntN(worldNodes-1), 2+c.IntN(worldDim-1)
 	if w.besieged() {

@@ -2,6 +2,7 @@ package admm_test
 
 import (
 	"fmt"
+	"log"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
@@ -14,8 +15,7 @@ func Example() {
 	want := []float64{1, 3}
 	pair, err := graph.New(2, [][2]int{{0, 1}})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	var machines []*admm.Machine
 	for i := range want {
@@ -27,8 +27,7 @@ func Example() {
 			NonPrivate: true,
 		})
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		machines = append(machines, m)
 	}
@@ -38,15 +37,13 @@ func Example() {
 		for i, m := range machines {
 			r, err := m.Ready()
 			if err != nil {
-				fmt.Println(err)
-				return
+				log.Fatal(err)
 			}
 			air = append(air, r.Send...)
 			for _, q := range r.Queries { // the oracle returns only a loss
 				x := float64(q.Point[0])
 				if err := m.Answer((x - want[i]) * (x - want[i])); err != nil {
-					fmt.Println(err)
-					return
+					log.Fatal(err)
 				}
 			}
 			if r.Finished {
@@ -55,8 +52,7 @@ func Example() {
 		}
 		for _, msg := range air {
 			if err := machines[msg.To].Receive(msg); err != nil {
-				fmt.Println(err)
-				return
+				log.Fatal(err)
 			}
 		}
 		air = air[:0]

@@ -120,12 +120,7 @@ func TestBadLossPrivate(t *testing.T) {
 	}
 }
 
-type readerFunc func(b []byte) (int, error)
-
-func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
-
-// TestNoiseSource checks that noise is drawn for the K releases with data but not for the cool-down, and that the
-// machine stops without a release if the noise source fails.
+// TestNoiseSource checks that the machine stops without a release if the noise source fails.
 func TestNoiseSource(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	net := newNetwork(t, configs(1, nil, func(i int, c *Config) {
@@ -141,29 +136,6 @@ func TestNoiseSource(t *testing.T) {
 	}
 	if _, again := net.machines[0].Ready(); again == nil {
 		t.Error("the machine went on after its source of noise had failed")
-	}
-
-	count := 0
-	var drawn, before [2]int
-	net = newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
-		private(g)(i, c)
-		c.Noise = readerFunc(func(b []byte) (int, error) {
-			drawn[i] += len(b)
-			return noiseOf(i).Read(b)
-		})
-	}))
-	net.released = func(client, round int) {
-		if noisy := drawn[client] > before[client]; noisy != (round <= 6) {
-			t.Errorf("client %d, release %d: noise %v, want %v", client, round, noisy, !noisy)
-		}
-		before[client] = drawn[client]
-		count++
-	}
-	if err := net.run(); err != nil {
-		t.Fatal(err)
-	}
-	if count != 2*9 {
-		t.Errorf("%d releases, want 18", count)
 	}
 }
 
@@ -202,6 +174,19 @@ func TestNewRefuses(t *testing.T) {
 		change(&cfg)
 		if m, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) || m != nil {
 			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	each := perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.1}, nil)
+	for want, change := range map[string]func(c *Config){
+		"Estimator.Records is false":      func(c *Config) { c.Estimator.Records = false },
+		"Records is {Mean:0 Most:0":       func(c *Config) { c.Records = Records{} },
+		"Samples is 4, want a multiple":   func(c *Config) { c.Records.Places = 3 },
+		"for each record or person, and ": func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
+	} {
+		cfg := configs(1, nil, each)[0]
+		change(&cfg)
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

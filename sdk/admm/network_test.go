@@ -20,6 +20,7 @@ type network struct {
 	finished []bool
 	released func(client, round int)
 	reserved func(client int) // called before a private release, when the update is known and not yet clipped
+	losses   []float64
 }
 
 // lossFunc is the loss of the tests: bounded, smooth, and different for every client and sample.
@@ -115,11 +116,11 @@ func (net *network) drive(i int) ([]Message, error) {
 		if r.Released > 0 || len(r.Queries) == 0 {
 			return sent, nil
 		}
-		losses := make([]float64, len(r.Queries))
-		for k, q := range r.Queries {
-			losses[k] = net.loss(i, q.Point, q.Sample)
+		net.losses = net.losses[:0]
+		for _, q := range r.Queries {
+			net.losses = append(net.losses, net.loss(i, q.Point, q.Sample))
 		}
-		if err := net.machines[i].Answer(losses...); err != nil {
+		if err := net.machines[i].Answer(net.losses...); err != nil {
 			return sent, err
 		}
 	}
@@ -180,6 +181,13 @@ func everyEdge(n int) (edges [][2]int) {
 		for j := range i {
 			edges = append(edges, [2]int{j, i})
 		}
+	}
+	return edges
+}
+
+func pathOf(n int) (edges [][2]int) {
+	for i := 1; i < n; i++ {
+		edges = append(edges, [2]int{i - 1, i})
 	}
 	return edges
 }

@@ -63,37 +63,6 @@ func TestBothEndsHoldTheMessages(t *testing.T) {
 	}
 }
 
-// TestReleasesLieOnTheGrid checks that every private release is a grid point, and that some cool-down releases are not.
-func TestReleasesLieOnTheGrid(t *testing.T) {
-	net := newNetwork(t, configs(4, kite, onAGrid))
-	off := 0
-	net.released = func(client, round int) {
-		for _, x := range net.machines[client].Model() {
-			n := float64(x) / (0.2 / 16)
-			whole := float32(float64(int64(n+0.5*sign(n)))*(0.2/16)) == x
-			if !whole && round <= 6 {
-				t.Fatalf("client %d, round %d: %v is not on the grid", client, round, x)
-			}
-			if !whole {
-				off++
-			}
-		}
-	}
-	if err := net.run(); err != nil {
-		t.Fatal(err)
-	}
-	if off == 0 {
-		t.Error("cool-down releases lie on the grid too: it would freeze disagreement")
-	}
-}
-
-func sign(x float64) float64 {
-	if x < 0 {
-		return -1
-	}
-	return 1
-}
-
 // TestConsensusError checks that a client knows in every round how far its neighbors' releases are from its own.
 func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
@@ -101,8 +70,7 @@ func TestConsensusError(t *testing.T) {
 		"vectors":   func(int, *Config) {},
 	} {
 		net := newNetwork(t, configs(4, kite, change))
-		models := map[int]map[int][]float32{}
-		compared := 0
+		models, compared := map[int][][]float32{}, 0
 		check := func() {
 			for i, m := range net.machines {
 				st := m.Status()
@@ -122,17 +90,13 @@ func TestConsensusError(t *testing.T) {
 				}
 			}
 		}
-		net.released = func(client, round int) {
-			if models[round] == nil {
-				models[round] = map[int][]float32{}
+		for round := 1; !net.allFinished(); round++ {
+			if err := net.round(); err != nil {
+				t.Fatal(err)
 			}
-			models[round][client] = net.machines[client].Model()
+			models[round] = net.models()
 			check()
 		}
-		if err := net.run(); err != nil {
-			t.Fatal(err)
-		}
-		check()
 		for i, m := range net.machines {
 			if st := m.Status(); st.Compared != st.Round {
 				t.Errorf("%s: client %d has compared up to round %d of %d", name, i, st.Compared, st.Round)

@@ -66,32 +66,3 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 		}
 	}
 }
-
-// TestQuarantineSharesNothing checks that a release made without a neighbor has no pairwise noise and requests no key.
-func TestQuarantineSharesNothing(t *testing.T) {
-	keys := asked{}
-	net := newNetwork(t, configs(4, kite, keys.sharing(func(i int, c *Config) {
-		gridded(i, c)
-		c.Probe = false
-	})))
-	if err := errors.Join(net.round(), net.round()); err != nil {
-		t.Fatal(err)
-	}
-	from := net.machines[0].Quarantine(1)
-	net.machines[1].Quarantine(0)
-	if err := net.run(); err != nil {
-		t.Fatal(err)
-	}
-	last := 0
-	for of, times := range keys {
-		if times != 1 {
-			t.Errorf("client %d asked %d times for the key with %d of release %d", of[0], times, of[1], of[2])
-		}
-		if of[0] == 0 {
-			last = max(last, of[2])
-		}
-	}
-	if last != from-1 {
-		t.Errorf("keys were asked for up to release %d, and the edge is dropped from %d on", last, from)
-	}
-}

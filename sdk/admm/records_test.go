@@ -3,7 +3,6 @@ package admm
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -145,26 +144,4 @@ func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 			t.Errorf("%s: no loss has failed", name)
 		}
 	})
-}
-
-func TestRecordsConfig(t *testing.T) {
-	valid := func() Config {
-		return configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.1}, nil))[0]
-	}
-	for want, change := range map[string]func(c *Config){
-		"Estimator.Records is false":      func(c *Config) { c.Estimator.Records = false },
-		"Records is {Mean:0 Most:0":       func(c *Config) { c.Records = Records{} },
-		"Samples is 4, want a multiple":   func(c *Config) { c.Records.Places = 3 },
-		"for each record or person, and ": func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
-	} {
-		cfg := valid()
-		change(&cfg)
-		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-	cfg := valid()
-	if got := cfg.reach(); got != 0.01*6 {
-		t.Errorf("a member reaches %v, want that of six records of 0.01", got)
-	}
 }

@@ -158,12 +158,13 @@ func (r *reference) receive(j int, msg []float64) {
 }
 
 // TestMachineAgainstReference compares a machine with its reference, query by query and release by release. The cases
-// include runs with and without noise, schedules, a nonzero start, and clients that differ in samples, batch and local
-// steps.
+// include runs with and without noise, schedules, a nonzero start, clients that differ in samples, batch and local
+// steps, and a client without neighbors, which sends nothing.
 func TestMachineAgainstReference(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	for name, change := range map[string]func(i int, c *Config){
 		"non-private": nil,
+		"alone":       nil,
 		"private":     private(g),
 		"schedules": func(_ int, c *Config) {
 			c.Eta, c.Mu = Schedule{0.5, 0.4, 0.3, 0.3, 0.2, 0.1}, Schedule{0.4, 0.4, 0.3, 0.3, 0.2, 0.2}
@@ -175,6 +176,9 @@ func TestMachineAgainstReference(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfgs := configs(4, kite, change)
+			if name == "alone" {
+				cfgs = configs(1, nil, change)
+			}
 			net := newNetwork(t, cfgs)
 			var refs []*reference
 			for _, c := range cfgs {
@@ -223,6 +227,9 @@ func TestMachineAgainstReference(t *testing.T) {
 						}
 					}
 				}
+			}
+			if name == "alone" && len(net.sent) > 0 {
+				t.Errorf("%d messages of a client without neighbors", len(net.sent))
 			}
 		})
 	}

@@ -1,7 +1,9 @@
 package admm
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -26,17 +28,25 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	}
 }
 
-// TestSharedNoiseLeavesTheSum checks that pairwise noise cancels: in every round the sum of all releases equals the sum
-// in a network without pairwise noise, up to rounding to the grid. Per member, rounding may add half a step for the
-// center and half a step for the release. The nodes do not learn in this test, because otherwise the two networks would
-// make their next queries at different points. For each noisy release, each end of an edge must request exactly one
-// key.
+// TestSharedNoiseLeavesTheSum checks that pairwise noise cancels, between neighbors and between partners: in every round
+// the sum of all releases equals the sum in a network without pairwise noise, up to rounding to the grid. Per member,
+// rounding may add half a step for the center and half a step for the release. The nodes do not learn in this test,
+// because otherwise the two networks would make their next queries at different points. For each noisy release, each end
+// of a pair must request exactly one key.
 func TestSharedNoiseLeavesTheSum(t *testing.T) {
-	for _, mixing := range []int{0, 2} {
+	for name, c := range map[string]struct {
+		mixing int
+		pairs  [][2]int
+	}{"neighbors": {0, kite}, "mixing": {2, kite}, "partners": {1, [][2]int{{0, 1}, {0, 3}, {1, 3}, {2, 3}}}} {
 		run := func(change func(i int, c *Config)) (sums [][]float64, apart float64) {
-			net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
-				change(i, c)
-				c.Mixing = mixing
+			net := newNetwork(t, configs(4, kite, func(i int, cfg *Config) {
+				change(i, cfg)
+				cfg.Mixing = c.mixing
+				for _, e := range c.pairs {
+					if at := slices.Index(e[:], i); at >= 0 && name == "partners" && cfg.PairKey != nil {
+						cfg.Partners = append(cfg.Partners, e[1-at])
+					}
+				}
 			}))
 			net.loss = func(int, []float32, int) float64 { return 1 }
 			for range net.machines[0].cfg.Learning() {
@@ -59,23 +69,23 @@ func TestSharedNoiseLeavesTheSum(t *testing.T) {
 		want, near := run(plain)
 		got, far := run(keys.sharing(plain))
 		for k := range want {
-			for c := range want[k] {
-				if off := math.Abs(got[k][c] - want[k][c]); off > 2*4*float64(k+1) {
-					t.Errorf("mixing %d, release %d, coordinate %d: the sum is off by %v steps", mixing, k+1, c, off)
+			for i := range want[k] {
+				if off := math.Abs(got[k][i] - want[k][i]); off > 2*4*float64(k+1) {
+					t.Errorf("%s, release %d, coordinate %d: the sum is off by %v steps", name, k+1, i, off)
 				}
 			}
 		}
 		if far < 2*near {
-			t.Errorf("mixing %d: releases are up to %v steps apart, and %v without pairwise noise", mixing, far, near)
+			t.Errorf("%s: releases are up to %v steps apart, and %v without pairwise noise", name, far, near)
 		}
-		for _, e := range kite {
-			for release := 1; release <= 9*(1+mixing); release++ {
-				here, there := keys[[3]int{e[0], e[1], release}], keys[[3]int{e[1], e[0], release}]
-				if noisy := b2i(release%(1+mixing) == 1%(1+mixing)); here != noisy || there != noisy {
-					t.Errorf("mixing %d: the ends of %v ask for %d and %d keys of release %d, want %d", mixing, e, here, there,
-						release, noisy)
-				}
+		all := asked{}
+		for _, e := range c.pairs {
+			for release := 1; release <= 9*(1+c.mixing); release += 1 + c.mixing {
+				all[[3]int{e[0], e[1], release}], all[[3]int{e[1], e[0], release}] = 1, 1
 			}
+		}
+		if !maps.Equal(keys, all) {
+			t.Errorf("%s: members ask for the keys %v, want %v", name, keys, all)
 		}
 	}
 }
@@ -103,11 +113,4 @@ func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -13,7 +13,8 @@ func (s State) copied() State {
 	s.X, s.Grid, s.Delta, s.Last = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta), slices.Clone(s.Last)
 	s.Edges = slices.Clone(s.Edges)
 	for i, e := range s.Edges {
-		s.Edges[i].Z, s.Edges[i].PeerZ, s.Edges[i].Base = slices.Clone(e.Z), slices.Clone(e.PeerZ), slices.Clone(e.Base)
+		s.Edges[i].Z, s.Edges[i].PeerZ = slices.Clone(e.Z), slices.Clone(e.PeerZ)
+		s.Edges[i].Base, s.Edges[i].Flow = slices.Clone(e.Base), slices.Clone(e.Flow)
 	}
 	return s
 }

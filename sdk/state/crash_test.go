@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // TestFirstSaveCutShort checks that a store is still considered fresh if its first save is interrupted, even several
@@ -65,82 +63,6 @@ func TestKilledAtEveryByte(t *testing.T) {
 	}
 }
 
-// TestPowerCut checks that the store survives a power cut, whichever unsynced writes reached the disk.
-func TestPowerCut(t *testing.T) {
-	t.Parallel() // waits for the disk
-	coin := rng.New(1, rng.Address{Purpose: rng.Fault})
-	h := record(t, nil, 4)
-	lost, kept := 0, 0
-	for n := range len(h.steps) + 1 {
-		for range 60 {
-			files := h.powerCut(n, &coin)
-			if h.promised(n) > 0 {
-				hasReleases(t, files)
-			}
-			if survives(t, files, h.promised(n)) == h.promised(n) {
-				lost++
-			} else {
-				kept++
-			}
-		}
-	}
-	if lost == 0 || kept == 0 {
-		t.Errorf("%d times the last save was lost, %d times it was there", lost, kept)
-	}
-}
-
-// hasReleases checks that the log is not empty: an empty log means a store without releases.
-func hasReleases(t *testing.T, files map[string][]byte) {
-	t.Helper()
-	if log := readLog(files[logName]); log.newest < 0 || log.end == 0 {
-		t.Fatal("releases were made, but the log has none")
-	}
-}
-
-// TestPowerCutTwice cuts the power again during recovery from the first power cut. The state that was loaded after the
-// first cut must survive the second cut, because the node may have sent it.
-func TestPowerCutTwice(t *testing.T) {
-	t.Parallel() // waits for the disk
-	coin := rng.New(2, rng.Address{Purpose: rng.Fault})
-	h := record(t, nil, 3)
-	for n := range len(h.steps) + 1 {
-		for range 4 {
-			files := h.powerCut(n, &coin)
-			newest := survives(t, files, h.promised(n))
-			again := record(t, files, 0)
-			for m := range len(again.steps) + 1 {
-				if got := survives(t, again.powerCut(m, &coin), h.promised(n)); m == len(again.steps) && got != newest {
-					t.Fatalf("round %d was loaded, and is gone after the next power cut, which left %d", newest, got)
-				}
-			}
-		}
-	}
-}
-
-// TestLoadedIsDurable checks that a state survives a power cut once a process has loaded it. If a process is killed
-// between write and sync, the next process can read the slot although it is not yet on the disk.
-func TestLoadedIsDurable(t *testing.T) {
-	h := record(t, nil, 3)
-	for n := range h.steps {
-		d := newSimDisk(nil)
-		for _, s := range h.steps[:n] {
-			d.apply(s)
-		}
-		kept := loaded(t, simOpen(t, d))
-		if len(kept) == 0 {
-			continue
-		}
-		coin := rng.New(uint64(n), rng.Address{Purpose: rng.Fault})
-		for range 20 {
-			after := history{steps: d.steps}.powerCut(len(d.steps), &coin)
-			if got := loaded(t, simOpen(t, newSimDisk(after))); len(got) == 0 || got[0] != kept[0] {
-				t.Fatalf("killed after step %d, %v was loaded, and a power cut left %v", n, kept, got)
-			}
-			hasReleases(t, after)
-		}
-	}
-}
-
 // TestLyingSync simulates a disk that reports syncs without doing them, and so can roll back the store. If all files
 // are rolled back together, the store is valid but old, and only the neighbors can detect the rollback. If the log is
 // intact, Open never accepts an older state as the newest.
@@ -150,15 +72,18 @@ func TestLyingSync(t *testing.T) {
 	n := len(h.steps)
 	log := h.after(n)[logName]
 	setBack := 0
-	for e0 := range n + 1 {
-		whole := h.after(e0)
-		if got := survives(t, whole, h.promised(e0)); got > 5 {
-			t.Fatalf("the store as it was after step %d has round %d", e0, got)
+	var after []map[string][]byte
+	for e := range n + 1 {
+		after = append(after, h.after(e))
+		if got := survives(t, after[e], h.promised(e)); got > 5 {
+			t.Fatalf("the store as it was after step %d has round %d", e, got)
 		}
-		for e1 := range n + 1 {
+	}
+	for e0 := range after {
+		for e1 := range after {
 			files := map[string][]byte{logName: log}
 			for name, e := range map[string]int{"slot-0": e0, "slot-1": e1} {
-				if b, ok := h.after(e)[name]; ok {
+				if b, ok := after[e][name]; ok {
 					files[name] = b
 				}
 			}
@@ -176,53 +101,6 @@ func TestLyingSync(t *testing.T) {
 	}
 	if setBack == 0 {
 		t.Error("no rollback was seen")
-	}
-}
-
-// TestEveryStepFails makes each call to the disk fail once, in every possible way. Save returns the error, and all
-// later saves fail. The next process finds the previous state, or the new state if only its log line failed. No later
-// process finds a state whose sync failed.
-func TestEveryStepFails(t *testing.T) {
-	h := record(t, nil, 3)
-	before := h.after(len(h.steps))
-	opening := len(record(t, before, 3).steps)
-	total := len(record(t, before, 4).steps)
-	for _, reason := range []error{syscall.EIO, syscall.ENOSPC, errShort} {
-		for at := range total {
-			d := newSimDisk(before)
-			var failed step
-			calls := 0
-			d.fault = func(s step) error {
-				if calls++; calls-1 == at {
-					failed = s
-					return reason
-				}
-				return nil
-			}
-			s, err := sized(openOn(d, "sim"))(testLimit)
-			if at < opening {
-				if !errors.Is(err, reason) {
-					t.Fatalf("%s of %q failed with %v, and opening returned %v", failed.kind, failed.name, reason, err)
-				}
-				survives(t, d.files, 3)
-				continue
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = s.Save(savedRound(4, 20))
-			if !errors.Is(err, reason) || !strings.Contains(err.Error(), failed.name) {
-				t.Fatalf("%s of %q failed with %v, and Save returned %v", failed.kind, failed.name, reason, err)
-			}
-			steps := len(d.steps)
-			if again := s.Save(savedRound(4, 20)); again != err || len(d.steps) != steps {
-				t.Fatalf("after %v, Save returned %v", err, again)
-			}
-			newest := survives(t, d.files, 3)
-			if logged := failed.name == logName; (newest == 4) != logged {
-				t.Errorf("%s of %q failed with %v, and round %d came back", failed.kind, failed.name, reason, newest)
-			}
-		}
 	}
 }
 

@@ -152,7 +152,7 @@ func allocate(f file, size int64) error {
 	if err != nil || old >= size {
 		return err
 	}
-	zeros := make([]byte, 1<<18)
+	zeros := make([]byte, min(size-old, 1<<18))
 	for at := old; at < size && err == nil; at += int64(len(zeros)) {
 		_, err = f.WriteAt(zeros[:min(size-at, int64(len(zeros)))], at)
 	}

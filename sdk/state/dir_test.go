@@ -230,7 +230,7 @@ func TestNotes(t *testing.T) {
 // TestStateIsNotCopied checks that Save makes no copy of a state and that Load makes only one copy, because a state can
 // take much of a small device's memory.
 func TestStateIsNotCopied(t *testing.T) {
-	const length = 8 << 20
+	const length = 2 << 20
 	d, err := sized(Open(t.TempDir()))(length)
 	if err != nil {
 		t.Fatal(err)
@@ -254,19 +254,26 @@ func TestStateIsNotCopied(t *testing.T) {
 	}
 }
 
+// TestLock checks that one process at a time opens a store or a ledger, and that anyone may look.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)
-	if _, err := sized(Open(dir))(testLimit); !errors.Is(err, errLocked) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("a second open says %v", err)
+	l, path := newLedger(t, nil)
+	_, errDir := Open(dir)
+	_, errLedger := OpenLedger(path)
+	for where, err := range map[string]error{dir: errDir, path: errLedger} {
+		if !errors.Is(err, errLocked) || !strings.Contains(err.Error(), where) {
+			t.Errorf("a second open says %v", err)
+		}
 	}
 	if _, err := Inspect(dir); err != nil {
 		t.Errorf("inspecting an open store: %v", err)
 	}
-	if err := d.Close(); err != nil {
+	if err := errors.Join(d.Close(), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	mustOpen(t, dir)
+	reopen(t, path)
 }
 
 // TestSystemRefuses checks that errors of the operating system are returned with the file's name and the remedy.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -17,44 +18,38 @@ import (
 func ExampleOpen() {
 	tmp, err := os.MkdirTemp("", "spade")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(tmp)
 	dir := filepath.Join(tmp, "state")
 
 	store, err := state.Open(dir)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for round := 1; round <= 3; round++ {
 		// Send the release only after Save returns nil.
 		if err := store.Save(state.Record{Round: round, State: []byte{byte(10 * round)}, Note: `{"cost":0.5}`}); err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 	}
 	store.Close()
 
 	store, err = state.Open(dir)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer store.Close()
 	kept, err := store.Load()
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, s := range kept {
 		fmt.Println("round", s.Round, "state", s.State)
 	}
 	report, err := state.Inspect(dir)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("the newest is of round", report.Round)
 	// Output:
@@ -67,14 +62,12 @@ func ExampleOpen() {
 func ExampleLedger() {
 	dir, err := os.MkdirTemp("", "ledger")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	ledger, err := state.CreateLedger(filepath.Join(dir, "patients.ledger"), "patients 2020-2025", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer ledger.Close()
 
@@ -89,16 +82,14 @@ func ExampleLedger() {
 				err = ledger.Reserve(id, round, g)
 			}
 			if err != nil {
-				fmt.Println(err)
-				return
+				log.Fatal(err)
 			}
 			spends = with
 		}
 		about := certificate.About{RunID: id}
 		cert, err := certificate.New(about, 1e-5, spends, nil, ledger.Lifetime(1e-5))
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		fmt.Printf("%-6s epsilon %.3f, lifetime %.3f\n", run, cert.EpsilonGDP, cert.Lifetime.EpsilonGDP)
 	}

@@ -180,16 +180,6 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	reopen(t, l.path)
 }
 
-func TestLedgerLock(t *testing.T) {
-	l, path := newLedger(t, nil)
-	if _, err := OpenLedger(path); err == nil || !strings.Contains(err.Error(), "in use") ||
-		!strings.Contains(err.Error(), path) {
-		t.Errorf("a second opening: %v", err)
-	}
-	closeLedger(t, l)
-	reopen(t, path)
-}
-
 // TestLedgerConcurrent checks that no reservation is lost if many goroutines make reservations, and that a reservation
 // made by several goroutines counts once.
 func TestLedgerConcurrent(t *testing.T) {

@@ -29,51 +29,73 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
-// TestLedgerEveryStepFails makes each call to the disk fail once, in every possible way, while a node opens its files and
-// makes three releases. The call returns the error, and a ledger whose file failed refuses everything and writes
-// nothing more. The next process finds each release that was sent.
-func TestLedgerEveryStepFails(t *testing.T) {
-	id, start := runID("run", fleetA, "a"), ledgerFiles(t, 9)
-	refusals := 0
-	for _, reason := range []error{syscall.EIO, syscall.ENOSPC, errShort} {
-		for at, failed := 0, true; failed; at++ {
-			d, calls := newSimDisk(start), 0
-			d.fault = func(step) error {
-				if calls++; calls-1 == at {
-					return reason
+// TestEveryStepFails makes each call to the disk fail once, in every possible way, while a node opens its files and makes
+// releases, at the start of a run and in its middle. The call returns the error, and a store or ledger whose file failed
+// refuses everything and writes nothing more. The next process finds each release that was sent, and no state whose sync
+// failed: of a failed save it finds the state only if the line of the log failed.
+func TestEveryStepFails(t *testing.T) {
+	id := runID("run", fleetA, "a")
+	refusals := [2]int{} // of the ledger and of the store
+	for _, first := range []int{0, 3} {
+		h := runNode(t, ledgerFiles(t, 9), first)
+		start := h.after(len(h.steps))
+		if first == 0 {
+			start = h.start
+		}
+		for _, reason := range []error{syscall.EIO, syscall.ENOSPC, errShort} {
+			for at, failed := 0, true; failed; at++ {
+				d, calls, place := newSimDisk(start), 0, step{}
+				d.fault = func(s step) error {
+					if calls++; calls-1 == at {
+						place = s
+						return reason
+					}
+					return nil
 				}
-				return nil
-			}
-			n, err := openNode(d)
-			sent := 0
-			for k := 1; k <= 3 && err == nil; k++ {
-				if err = n.ledger.Reserve(id, k, noisy); err == nil {
-					err = n.dir.Save(savedRound(k, 20))
-				}
-				if err == nil {
-					err = n.ledger.Mark(id, k)
-				}
-				if err == nil {
-					sent = k
-				}
-			}
-			if failed = err != nil; failed && !errors.Is(err, reason) {
-				t.Fatalf("call %d failed with %v, and the node with %v", at, reason, err)
-			}
-			if n.ledger.broken != nil {
-				refusals++
-				steps := len(d.steps)
-				for _, err := range []error{n.ledger.Reserve(id, 1, noisy), n.ledger.Reserve(id, 4, noisy), n.ledger.Mark(id, 1)} {
-					if err == nil || !strings.Contains(err.Error(), "refuses all reservations") || len(d.steps) > steps {
-						t.Errorf("call %d failed with %v, and then %v after %d steps", at, reason, err, len(d.steps)-steps)
+				n, err := openNode(d)
+				sent, saved := first, first
+				for k := first + 1; k <= first+2 && err == nil; k++ {
+					if err = n.ledger.Reserve(id, k, noisy); err == nil {
+						if err = n.dir.Save(savedRound(k, 20)); err == nil || place.name == logName {
+							saved = k
+						}
+					}
+					if err == nil {
+						err = n.ledger.Mark(id, k)
+					}
+					if err == nil {
+						sent = k
 					}
 				}
+				if failed = err != nil; failed && (!errors.Is(err, reason) || !strings.Contains(err.Error(), place.name)) {
+					t.Fatalf("%s of %q failed with %v, and the node with %v", place.kind, place.name, reason, err)
+				}
+				steps := len(d.steps)
+				if n.ledger.broken != nil {
+					refusals[0]++
+					for _, err := range []error{n.ledger.Reserve(id, 1, noisy), n.ledger.Reserve(id, first+3, noisy), n.ledger.Mark(id, 1)} {
+						if err == nil || !strings.Contains(err.Error(), "refuses all reservations") {
+							t.Errorf("%s of %q failed with %v, and then %v", place.kind, place.name, reason, err)
+						}
+					}
+				}
+				if n.dir != nil && n.dir.err != nil {
+					refusals[1]++
+					if again := n.dir.Save(savedRound(saved+1, 20)); again != err {
+						t.Errorf("after %v, Save returned %v", err, again)
+					}
+				}
+				if len(d.steps) > steps {
+					t.Errorf("%s of %q failed with %v, and %d steps followed", place.kind, place.name, reason, len(d.steps)-steps)
+				}
+				if found := resumes(t, d.files, sent); found.saved != saved {
+					t.Errorf("%s of %q failed with %v, and round %d came back, want %d", place.kind, place.name, reason, found.saved, saved)
+				}
 			}
-			resumes(t, d.files, sent)
 		}
 	}
-	if refusals < 3*3*4 { // a write and a sync of line and mark
-		t.Errorf("a ledger failed only %d times", refusals)
+	if min(refusals[0], refusals[1]) < 2*3*2*3 { // in two rounds: a write and a sync of line and mark; four writes and a sync of a slot
+		t.Errorf("ledger and store failed only %d times", refusals)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestCompressible(t *testing.T) {
 	vain, won := 0, 0
 	lengths := []int{2, 10, 12, leastHuff0, leastHuff0 + 1, 18, 20, 30, 40, 64, 100, 127, 128, 200, 300, 500, 784, 1000, 2000, 3000, 5000, 10000, 65536}
 	for _, n := range lengths {
-		for range max(1, min(40, 20_000/n)) {
+		for range max(1, min(10, 20_000/n)) {
 			blocks(n, &s, func(kind string, block []byte) {
 				p := packer{block: block}
 				tries := n > leastHuff0 && !repeats(block) && p.compressible()

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"log"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -10,21 +11,18 @@ import (
 func Example() {
 	codec, err := wire.NewCodec(3)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	sent := admm.Message{Kind: admm.Release, Round: 7, Vector: []float32{1, -2.5, 0}}
 	frame, err := codec.Append(nil, &sent)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Printf("%d bytes: %x\n", len(frame), frame)
 
 	var got admm.Message
 	if err := codec.Decode(frame, &got); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(got.Kind, got.Round, got.Resent, got.Vector)
 
@@ -40,21 +38,18 @@ func Example() {
 func Example_release() {
 	codec, err := wire.NewCodec(10)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	sent := admm.Message{Kind: admm.Release, Round: 7, Grid: []int32{3, -14, 0, 8, -1, 22, -9, 5, -17, 11}}
 	frame, err := codec.Append(nil, &sent)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Printf("%d bytes: %x\n", len(frame), frame)
 
 	var got admm.Message
 	if err := codec.Decode(frame, &got); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(got.Kind, got.Round, got.Grid)
 	// Output:
@@ -70,15 +65,13 @@ func ExampleAppendSnapshot() {
 		Peers: []wire.Peer{{Name: "gateway-b"}},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(len(b) <= wire.MaxSnapshot(2, 1, 0))
 
 	var c wire.Snapshot
 	if err := wire.DecodeSnapshot(b, &c); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(c.Member, c.State.Round, c.State.X, c.Peers[0].Name, c.State.Edges[0].Z, c.State.Grid == nil)
 
@@ -96,13 +89,11 @@ func ExampleHello_Check() {
 	b, err := wire.EncodeHello(wire.Hello{Run: "ward-8", From: "b", To: "a", Codec: wire.Protocol,
 		Fleet: [32]byte{9}, Sections: []wire.Section{{Sum: [4]byte{1}}, {Sum: [4]byte{7}}}})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	h, err := wire.DecodeHello(b)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(h.Check(want))
 	// Output:

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -77,39 +76,6 @@ func TestZigzag(t *testing.T) {
 		math.MinInt32: math.MaxUint32} {
 		if zigzag(x) != z || unzigzag(z) != x {
 			t.Errorf("%d: %d there, %d back from %d", x, zigzag(x), unzigzag(z), z)
-		}
-	}
-}
-
-// TestGridRoundTrip checks that every grid survives a round trip and that its frame is no longer than the plain form,
-// with a used codec and with a fresh codec.
-func TestGridRoundTrip(t *testing.T) {
-	all := grids()
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		g := all[name]
-		c := newCodec(t, len(g))
-		var got admm.Message
-		for _, f := range []*admm.Message{
-			{Kind: admm.Release, Round: 3, Grid: anyInts(len(g), 9)},
-			{Kind: admm.Release, Round: maxRound, Resent: true, Grid: g},
-			{Kind: admm.Release, Round: 5, Vector: normals(len(g), 2)},
-			{Kind: admm.Release, Round: 6, Grid: g},
-		} {
-			b := mustAppend(t, c, f)
-			if most := 24 + 4*len(g) + 4*(1+len(g)/blockSize); len(b) > most { // the plain form
-				t.Errorf("%s: %d bytes, above %d", name, len(b), most)
-			}
-			sent := bytes.Clone(b)
-			if err := c.Decode(b, &got); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			clear(b)
-			if !sameFrame(&got, f) {
-				t.Errorf("%s: another grid came back", name)
-			}
-			if fresh := mustAppend(t, newCodec(t, len(g)), &got); !bytes.Equal(fresh, sent) {
-				t.Errorf("%s: a fresh codec writes other bytes", name)
-			}
 		}
 	}
 }
@@ -254,16 +220,6 @@ func TestDecodeRefusesPacked(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesPackedOfOtherDimension(t *testing.T) {
-	for _, n := range []int{100, 2000} {
-		frame := mustAppend(t, newCodec(t, n), &admm.Message{Kind: admm.Release, Grid: gridNormals(n, 40, 1)})
-		for _, dim := range []int{n / 2, n - 8, n + 8, 2 * n} {
-			var f admm.Message
-			checkError(t, "another dimension", newCodec(t, dim).Decode(frame, &f), "grid: ")
-		}
-	}
-}
-
 // The first valid frame makes a codec allocate at most what its dimension requires. After that, a malformed frame makes
 // it allocate at most 64 KiB.
 func TestBombs(t *testing.T) {
@@ -304,12 +260,9 @@ func allocated(do func()) uint64 {
 // TestMutations checks that frames with random errors do not make Decode panic or allocate much, and that accepted
 // frames survive a second round trip.
 func TestMutations(t *testing.T) {
-	count := 25_000
-	if testing.Short() {
-		count = 3000
-	}
+	const count = 25_000
 	var frames []*admm.Message
-	for _, dim := range []int{7, 40, 1500} {
+	for _, dim := range []int{7, 40, 300} {
 		frames = append(frames,
 			&admm.Message{Kind: admm.Release, Round: 3, Vector: normals(dim, 1)},
 			&admm.Message{Kind: admm.Release, Round: 1000, Vector: anyFinite(dim, 1)},

@@ -231,22 +231,28 @@ func TestFieldsOfKinds(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesEveryPrefix(t *testing.T) {
+// TestDecodeRefusesParts checks that Decode refuses a frame that was cut anywhere, and a release of another dimension.
+func TestDecodeRefusesParts(t *testing.T) {
 	for _, sent := range []*admm.Message{
 		{Kind: admm.Release, Round: 300, Resent: true, Vector: anyFinite(50, 1)},
 		{Kind: admm.Release, Round: 300, Resent: true, Vector: normals(500, 1)},
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: anyInts(50, 1)},
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: withOutliers(40)},
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: withOutliers(2000)},
-		{Kind: admm.Release, Round: 300, Resent: true, Grid: gridNormals(2001, 1, 1)},
+		{Kind: admm.Release, Round: 300, Resent: true, Grid: gridNormals(2001, 40, 1)},
 		{Kind: admm.ProbeReply, Round: 300, Held: 300},
 	} {
-		c := newCodec(t, max(1, len(sent.Vector)+len(sent.Grid)))
-		frame := mustAppend(t, c, sent)
+		n := len(sent.Vector) + len(sent.Grid)
+		frame := mustAppend(t, newCodec(t, max(1, n)), sent)
 		var f admm.Message
-		for n := range frame {
-			if c.Decode(frame[:n], &f) == nil {
-				t.Errorf("%d of %d bytes were accepted as a frame", n, len(frame))
+		for cut, c := 0, newCodec(t, max(1, n)); cut < len(frame); cut++ {
+			if c.Decode(frame[:cut], &f) == nil {
+				t.Errorf("%d of %d bytes were accepted as a frame", cut, len(frame))
+			}
+		}
+		for _, dim := range []int{n / 2, n - 8, n - 1, n + 8, 2 * n} {
+			if n > 0 {
+				checkError(t, "another dimension", newCodec(t, dim).Decode(frame, &f), ": ")
 			}
 		}
 	}

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/fxamacker/cbor/v2"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
@@ -65,33 +62,6 @@ func mustSnapshot(t testing.TB, c *Snapshot) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-// TestSnapshotIsCBOR checks that a generic decoder reads a snapshot and finds what the package comment describes.
-func TestSnapshotIsCBOR(t *testing.T) {
-	number := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
-	ints := func(v []int32) []byte { b, _ := integers(v).MarshalBinary(); return b }
-	c := sampleSnapshot()
-	edge := func(i int) map[any]any {
-		e := &c.State.Edges[i]
-		return map[any]any{uint64(1): c.Peers[i].Name, uint64(2): number(uint64(e.Heard)), uint64(3): floatBytes(e.Z...),
-			uint64(4): floatBytes(e.PeerZ...), uint64(5): ints(e.Base),
-			uint64(6): []byte{}, uint64(7): number(uint64(e.Quarantine)),
-			uint64(8): floatBytes(e.Flow...)}
-	}
-	want := map[any]any{
-		uint64(1): number(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build,
-		uint64(5): number(uint64(c.State.Round)),
-		uint64(6): floatBytes(c.State.X...), uint64(7): ints(c.State.Grid), uint64(8): ints(c.State.Delta),
-		uint64(9): floatBytes(c.State.Last...), uint64(10): []any{edge(0), edge(1)},
-		uint64(11): number(uint64(c.State.Queries)), uint64(12): number(uint64(c.State.Failed)),
-		uint64(13): c.Ledger, uint64(14): []byte{}, uint64(15): c.Failure,
-		uint64(16): c.Data.Key[:], uint64(17): c.Data.Digest[:], uint64(18): ints(c.Data.Changed),
-	}
-	var got any
-	if err := cbor.Unmarshal(mustSnapshot(t, c), &got); err != nil || !reflect.DeepEqual(got, any(want)) {
-		t.Errorf("%v, %v, want %v", got, err, want)
-	}
 }
 
 func TestSnapshotRoundTrip(t *testing.T) {
@@ -182,24 +152,21 @@ func TestDataInWords(t *testing.T) {
 	}
 }
 
+// TestAppendSnapshotUsesDst checks that the encoding is appended to a buffer that has room, and that the buffer stays as it
+// is after an error.
 func TestAppendSnapshotUsesDst(t *testing.T) {
 	c := largeSnapshot(1000, 4, 77)
-	buf := make([]byte, 3, 3+MaxSnapshot(1000, 4, 77))
-	copy(buf, "abc")
+	buf := append(make([]byte, 0, 3+MaxSnapshot(1000, 4, 77)), "abc"...)
 	b, err := AppendSnapshot(buf, c)
 	if err != nil || &b[0] != &buf[0] || string(b[:3]) != "abc" {
 		t.Fatalf("a buffer with MaxSnapshot to spare was left, or %v", err)
 	}
-}
-
-func TestAppendSnapshotRefuses(t *testing.T) {
-	c := sampleSnapshot()
 	c.Peers = c.Peers[:1]
-	got, err := AppendSnapshot([]byte("before"), c)
-	if string(got) != "before" {
-		t.Errorf("dst became %q", got)
+	b, err = AppendSnapshot(buf, c)
+	if string(b) != "abc" {
+		t.Errorf("dst became %q", b)
 	}
-	checkError(t, "peers", err, "wire: snapshot: peers: found 1, wanted 2")
+	checkError(t, "peers", err, "wire: snapshot: peers: found 1, wanted 4")
 }
 
 // checkpointPairs returns the keys and values of a valid snapshot of dimension 2, some of them replaced or, with nil,

@@ -12,14 +12,8 @@ import (
 // The tests in this file use a fake clock (testing/synctest) that advances when all goroutines are waiting. A pipe
 // replaces TCP and TLS.
 
-// pipedPair returns two nodes that do not dial each other and have the default timing. ca and cb are the two ends of a
-// websocket between them.
-func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
-	t.Helper()
-	pa, pb := net.Pipe()
-	return pairOver(t, pa, pb)
-}
-
+// pairOver returns two nodes that do not dial each other and have the default timing. ca and cb are the two ends of a
+// websocket between them, over the pipe pa to pb.
 func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 	t.Helper()
 	timing := func(c *Config) { c.timing = defaultTiming }
@@ -62,7 +56,8 @@ func (n node) serving(peer string, c *conn) <-chan error {
 
 func TestIdleConnectionLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b, ca, cb := pipedPair(t)
+		pa, pb := net.Pipe()
+		a, b, ca, cb := pairOver(t, pa, pb)
 		endA, endB := a.serving("b", ca), b.serving("a", cb)
 		for range window { // Recv is not called for these frames for a long time
 			if err := a.Send(t.Context(), "b", []byte("early")); err != nil {
@@ -92,7 +87,8 @@ func TestIdleConnectionLives(t *testing.T) {
 func TestSilenceEndsConnection(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			a, _, ca, cb := pipedPair(t)
+			pa, pb := net.Pipe()
+			a, _, ca, cb := pairOver(t, pa, pb)
 			end := a.serving("b", ca)
 			far := &raw{conn: cb}
 			far.get(t, kindHello)

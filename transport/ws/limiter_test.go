@@ -345,4 +345,13 @@ func TestSourceOf(t *testing.T) {
 	if got := remoteSource(one); got.IsValid() {
 		t.Errorf("source of a pipe is %v, want none", got)
 	}
+	n, err := build(&Config{Name: "n", Key: keyOf("n"), Peers: []Peer{at(peerOf("p"), "host:1", "[2001:db8:1:2::9]:7443")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"2001:db8:1:2::": true, "2001:db8:1:3::": false} {
+		if n.meets(netip.MustParseAddr(text)) != want {
+			t.Errorf("meets a caller from the peer's network %s: %v", text, !want)
+		}
+	}
 }
