@@ -2,11 +2,15 @@ package ws
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
 // The tests in this file use a fake clock (testing/synctest) that advances when all goroutines are waiting. A pipe
@@ -190,6 +194,33 @@ func TestSlowLink(t *testing.T) {
 			b.Close()
 			<-endA
 			<-endB
+		})
+	}
+}
+
+// TestDialingAgain checks how often a node dials a peer that does not answer: about every second for ten minutes, and then
+// about every half a minute. A proxy that refuses is asked as seldom from the beginning.
+func TestDialingAgain(t *testing.T) {
+	for _, err := range []error{errors.New("nobody"), proxy.ErrRefused} {
+		synctest.Test(t, func(t *testing.T) {
+			var early, late int
+			began := time.Now()
+			a := start(t, "a", func(c *Config) {
+				c.timing, c.Listen = defaultTiming, ""
+				c.dial = func(context.Context, string, string) (net.Conn, error) {
+					if time.Since(began) < defaultTiming.eager {
+						early++
+					} else {
+						late++
+					}
+					return nil, err
+				}
+			}, at(peerOf("b"), "wss://b/"))
+			time.Sleep(time.Hour)
+			a.Close()
+			if refused := err == proxy.ErrRefused; (early < 600) != refused || early > 1250 || early < 20 || late < 100 || late > 220 {
+				t.Errorf("%v: %d attempts in ten minutes and %d in the rest of the hour", err, early, late)
+			}
 		})
 	}
 }

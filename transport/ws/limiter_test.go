@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -268,6 +270,7 @@ func TestToken(t *testing.T) {
 		"of nobody":       {tokenPrefix + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"},
 		"with odd digits": {tokenPrefix + "????????????????????????????????"},
 		"too short":       {tokenPrefix, ""},
+		"behind others":   append(slices.Repeat([]string{tokenPrefix + strings.Repeat("A", 32)}, maxTokens), a.tokens(a.peers["b"])...),
 	} {
 		if got := b.tokenOwner(text); got != nil {
 			t.Errorf("token %s leads to %q", what, got.name)
