@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
@@ -14,27 +13,18 @@ import (
 // TestAbsentIsPlannedFor checks that planning for absent members raises the noise exactly as planning for as many
 // additional colluders does, and that it requires pairwise noise.
 func TestAbsentIsPlannedFor(t *testing.T) {
-	var edges [][2]int
-	for i := range 10 {
-		edges = append(edges, [2]int{i, (i + 1) % 10}, [2]int{i, (i + 3) % 10})
-	}
-	g := must(graph.New(10, edges))(t)
+	f := ten(privateRing(), "")
+	g := must(f.Plan())(t).Graph()
 	suggested := func(colluders, absent int) sdk.Privacy {
 		_, p, err := plan.Suggest(plan.Known{Dim: 6, Samples: []int{9}, Graph: g, Fixed: []string{"privacy.partners"},
 			Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: colluders, Absent: absent}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		return p
 	}
 	fewer, more, p := suggested(1, 0), suggested(3, 0), suggested(1, 2)
 	if p.Sigma != more.Sigma || p.PairSigma != more.PairSigma || p.EffectiveSigma != more.EffectiveSigma ||
 		p.Sigma <= fewer.Sigma {
 		t.Errorf("with two absent %+v, with two more colluders %+v, with neither %+v", p, more, fewer)
-	}
-	f := graphOf(privateRing(), "abcdefghij")
-	for _, e := range edges {
-		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
 	f.Privacy = p
 	if _, err := f.Plan(); err != nil {

@@ -157,11 +157,8 @@ func (h *history) play(t *testing.T, f *sdk.Fleet) {
 				stop()
 			}
 		})
-		var err error
-		if node, err = sdk.New(cfg); err != nil {
-			t.Fatal(err)
-		}
-		err = node.Run(ctx)
+		node = must(sdk.New(cfg))(t)
+		err := node.Run(ctx)
 		stop()
 		if err == nil {
 			return

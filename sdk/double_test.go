@@ -94,7 +94,7 @@ func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()
 		copyFiles(t, dir, old, "b.ledger", "b.ledger.mark")
-		play := func(name string) ([]*sdk.Node, []error) { return runOfTwo(t, dir, name, func(int, *sdk.Config) {}) }
+		play := func(name string) ([]*sdk.Node, []error) { return runOfTwo(t, dir, name) }
 		if _, errs := play("one"); errors.Join(errs...) != nil {
 			t.Fatal(errs)
 		}
@@ -113,62 +113,37 @@ func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	}
 }
 
-// runOfTwo runs the first two members. dir holds their ledgers and what these remember of neighbors.
-func runOfTwo(t *testing.T, dir, name string, change func(i int, c *sdk.Config)) (nodes []*sdk.Node, errs []error) {
+// runOfTwo runs the first two members, until one of them fails. dir holds their ledgers and what these remember of neighbors.
+func runOfTwo(t *testing.T, dir, name string) (all []*sdk.Node, errs []error) {
 	t.Helper()
-	cfgs := configsOfTwo(t, dir, name)
-	for i := range cfgs {
-		c := &cfgs[i]
-		defer c.Ledger.Close()
-		defer c.Transport.Close()
-		change(i, c)
-		n := must(sdk.New(*c))(t)
-		nodes = append(nodes, n)
-	}
+	f := only(2, privateRing())
+	f.Run, f.Method.Rounds, f.Method.Cooldown = name, 3, 1
+	var ledgers []*state.Ledger
+	all = nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
+		c.Store, c.Ledger, c.Noise = memStore(t), must(state.OpenLedger(filepath.Join(dir, c.Name+".ledger")))(t), nil
+		ledgers = append(ledgers, c.Ledger)
+	})
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	errs = make([]error, 2)
-	var all sync.WaitGroup
-	for i, n := range nodes {
-		all.Go(func() {
+	var work sync.WaitGroup
+	for i, n := range all {
+		work.Go(func() {
 			if errs[i] = n.Run(ctx); errs[i] != nil {
 				stop()
 			}
 		})
 	}
-	all.Wait()
-	return nodes, errs
-}
-
-// configsOfTwo returns the configurations for [runOfTwo]. The caller must close the ledgers and transports.
-func configsOfTwo(t *testing.T, dir, name string) (cfgs []sdk.Config) {
-	t.Helper()
-	f := privateRing()
-	f.Run, f.Method.Rounds, f.Method.Cooldown = name, 3, 1
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-	trs := inMemory(t, f)
-	for i, member := range f.Members {
-		c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-			ResendAfter: 5 * time.Millisecond, Linger: 30 * time.Second}
-		sign(&c)
-		var err1, err2 error
-		c.Store, err1 = tinytest.MemStore()()
-		c.Ledger, err2 = state.OpenLedger(filepath.Join(dir, member+".ledger"))
-		ok(t, err1, err2)
-		cfgs = append(cfgs, c)
+	work.Wait()
+	for _, l := range ledgers {
+		ok(t, l.Close())
 	}
-	return cfgs
+	return all, errs
 }
 
 func copyFiles(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(from, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, name), data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(filepath.Join(to, name), must(os.ReadFile(filepath.Join(from, name)))(t), 0o600))
 	}
 }

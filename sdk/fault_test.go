@@ -13,8 +13,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/tinytest"
-	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -95,17 +93,11 @@ func TestStopAndGoOn(t *testing.T) {
 // counted, and do not affect the run.
 func TestForeignFrames(t *testing.T) {
 	f := ring()
-	net := mem.New(append(slices.Clone(f.Members), "stranger")...)
-	var trs []transport.Transport
-	for _, name := range f.Members {
-		tr := must(net.Node(name))(t)
-		defer tr.Close()
-		trs = append(trs, tr)
-	}
-	stranger := must(net.Node("stranger"))(t)
-	defer stranger.Close()
+	wide := *f
+	wide.Members = append(slices.Clone(f.Members), "stranger")
+	trs := inMemory(t, &wide)
 	for _, junk := range []string{"", "hello", strings.Repeat("\xa1", 200)} {
-		ok(t, stranger.Send(t.Context(), "b", []byte(junk)))
+		ok(t, trs[5].Send(t.Context(), "b", []byte(junk)))
 	}
 	// Member a, which is not a neighbor of d, sends d a well-formed frame.
 	var once sync.Once

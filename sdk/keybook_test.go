@@ -1,13 +1,11 @@
 package sdk_test
 
 import (
-	"slices"
 	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
 // keyBook records the keys used to generate noise on all devices of a fleet.
@@ -52,27 +50,4 @@ func (b *keyBook) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 			return key
 		}
 	})
-}
-
-// agree checks that, in every release with noise, the two ends of each edge of the partner graph use the same key, and
-// that no other members share noise.
-func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph) {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for use := range b.last {
-		if e := [2]int{slices.Index(f.Members, use.member), slices.Index(f.Members, use.neighbor)}; !slices.Contains(noise.Neighbors(e[0]), e[1]) {
-			t.Errorf("%q shares noise with %q, which is no partner", use.member, use.neighbor)
-		}
-	}
-	for release := 1; release <= f.Method.Learning(); release += 1 + f.Method.Mixing {
-		for _, e := range noise.Edges() {
-			one, other := f.Members[e[0]], f.Members[e[1]]
-			key, ok := b.last[keyUse{member: one, neighbor: other, release: release}]
-			back, both := b.last[keyUse{member: other, neighbor: one, release: release}]
-			if !ok || !both || key != back {
-				t.Errorf("release %d: %q and %q do not share noise: %v %x, %v %x", release, one, other, ok, key[:4], both, back[:4])
-			}
-		}
-	}
 }

@@ -83,7 +83,7 @@ var mayUse = map[string][]string{
 // modules, testdata and what begins with a dot.
 func folders(t *testing.T, visit func(path, dir string) error) {
 	t.Helper()
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	ok(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
@@ -96,10 +96,7 @@ func folders(t *testing.T, visit func(path, dir string) error) {
 			return err
 		}
 		return visit(path, filepath.ToSlash(dir))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // TestLayout checks that imports follow mayImport and mayUse, and that the top level has the expected entries. Tests,

@@ -45,7 +45,7 @@ func TestDeclaredLedgerCounts(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	run := func(name string) (*sdk.Node, error) {
 		t.Helper()
-		nodes, errs := runOfTwo(t, dir, name, func(int, *sdk.Config) {})
+		nodes, errs := runOfTwo(t, dir, name)
 		return nodes[1], errs[1]
 	}
 	var certs []*certificate.Certificate

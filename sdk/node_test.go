@@ -217,7 +217,10 @@ func TestConfigFaults(t *testing.T) {
 		"Patience is -1h0m0s, want 0 (wait indefinitely) or at least 2m0s": func(c *sdk.Config) { c.Patience = -time.Hour },
 		"Patience is 1m0s, want 0 (wait indefinitely) or at least 2m0s":    func(c *sdk.Config) { c.Patience = time.Minute },
 		"Secret is set, but the fleet's members share no noise":            func(c *sdk.Config) { c.Secret = simulatedSecret(sharedRing(), 0) },
-		"want at least 4000": func(c *sdk.Config) { f := ring(); f.Dim = 10_000_000; c.Fleet = f },
+		"Key matches none of them":                                         func(c *sdk.Config) { sign(c); c.Key = memberKey("b") },
+		"Key has 10 bytes, want 64":                                        func(c *sdk.Config) { sign(c); c.Key = c.Key[:10] },
+		"only one of Key and Keys is set, want both or neither":            func(c *sdk.Config) { sign(c); c.Keys = nil },
+		"want at least 4000":                                               func(c *sdk.Config) { f := ring(); f.Dim = 10_000_000; c.Fleet = f },
 	} {
 		c := good
 		change(&c)

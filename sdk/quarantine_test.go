@@ -9,12 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // bad is the index of the malicious member in a complete graph of five members.
@@ -30,43 +29,49 @@ func five(f *sdk.Fleet) *sdk.Fleet {
 	return f
 }
 
-// withLiar runs a fleet with one malicious member until the honest members are done. tell alters that member's frames.
-func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, tell lie,
-	change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
+// withLiar runs a fleet with one malicious member until the honest members are done, in virtual time. tell alters that
+// member's frames.
+func withLiar(t *testing.T, f *sdk.Fleet, keys bool, tell lie, change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
 	t.Helper()
 	key := memberKey(f.Members[bad])
 	if !keys {
 		key = nil
 	}
 	link := must(lying(f, f.Members[bad], key, tell))(t)
-	trs = slices.Clone(trs)
-	for i := range trs {
-		trs[i] = linked(f, trs, i, link)
-	}
-	all = nodes(t, f, trs, func(i int, c *sdk.Config) {
-		c.Linger = 2 * time.Second // a liar that ends with an error sends no Done
-		if !keys {
-			c.Key, c.Keys = nil, nil
+	synctest.Test(t, func(t *testing.T) {
+		trs := inMemory(t, f)
+		for i := range trs {
+			trs[i] = linked(f, trs, i, link)
 		}
-		if change != nil {
-			change(i, c)
-		}
+		all = nodes(t, f, trs, func(i int, c *sdk.Config) {
+			if !keys {
+				c.Key, c.Keys = nil, nil
+			}
+			if change != nil {
+				change(i, c)
+			}
+		})
+		errs = runHonest(t, all)
 	})
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	errs = make([]error, len(all))
+	return all, errs
+}
+
+// runHonest runs all nodes until the honest members are done.
+func runHonest(t *testing.T, all []*sdk.Node) []error {
+	ctx, stop := context.WithCancel(day(t))
+	errs := make([]error, len(all))
 	var honest, liar sync.WaitGroup
 	for i, n := range all {
+		group := &honest
 		if i == bad {
-			liar.Go(func() { errs[i] = n.Run(ctx) })
-			continue
+			group = &liar
 		}
-		honest.Go(func() { errs[i] = n.Run(ctx) })
+		group.Go(func() { errs[i] = n.Run(ctx) })
 	}
 	honest.Wait()
 	stop()
 	liar.Wait()
-	return all, errs
+	return errs
 }
 
 // agree checks that the honest members are done, that their models are close to each other, and that the victims, and
@@ -152,7 +157,7 @@ func TestQuarantine(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			all, errs := withLiar(t, c.f, inMemory(t, c.f), c.keys, c.lie, nil)
+			all, errs := withLiar(t, c.f, c.keys, c.lie, nil)
 			agree(t, c.f, all, errs, c.why, 1, c.victims...)
 		})
 	}
@@ -174,7 +179,7 @@ func TestDrawnApart(t *testing.T) {
 		}
 		return []admm.Message{m}
 	}
-	all, errs := withLiar(t, f, inMemory(t, f), true, lie, nil)
+	all, errs := withLiar(t, f, true, lie, nil)
 	agree(t, f, all, errs, "", 1e6)
 }
 
@@ -185,7 +190,7 @@ func TestQuarantineIsKept(t *testing.T) {
 	f, dir := sharing(), t.TempDir()
 	var stores []*state.Dir
 	configs := map[int]sdk.Config{}
-	all, errs := withLiar(t, f, inMemory(t, f), true, jump(3, 1<<28), func(i int, c *sdk.Config) {
+	all, errs := withLiar(t, f, true, jump(3, 1<<28), func(i int, c *sdk.Config) {
 		store := must(state.Open(filepath.Join(dir, c.Name)))(t)
 		stores, c.Store = append(stores, store), store
 		configs[i] = *c

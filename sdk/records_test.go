@@ -2,7 +2,6 @@ package sdk_test
 
 import (
 	"errors"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -82,11 +80,8 @@ func TestRecordFleetFaults(t *testing.T) {
 		t.Errorf("another number of records in a simulation: %v", err)
 	}
 	cfg.Samples = 5
-	var err error
-	if cfg.Ledger, err = state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Client, &dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cfg.Ledger.Close() }()
+	_, cfg.Ledger = newLedger(t, &dpmech.Limit{Epsilon: 8, Delta: 1e-5})
+	defer cfg.Ledger.Close()
 	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrUnit) || !strings.Contains(err.Error(), `delete it and create it again with the unit "record"`) {
 		t.Errorf("a ledger for each client: %v", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
-	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -119,35 +118,6 @@ func memory() (heap, sys uint64) {
 	return m.HeapAlloc, m.Sys
 }
 
-// simmer runs a fleet on a path over the given transports, sends the victim the given number of junk frames, and checks
-// how the victim reacts.
-func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
-	t.Helper()
-	codec := must(wire.NewCodec(f.Dim))(t)
-	pot := &soup{codec: codec, junk: junk, chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Last()}
-	trs[2] = linked(f, trs, 2, pot.link)
-	log := new(journal)
-	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-		c.Linger = 5 * time.Second
-		if i == 1 {
-			c.Logger = slog.New(slog.NewTextHandler(log, nil))
-		}
-	})
-	mustRun(t, all)
-	heapAfter, sysAfter := memory()
-	st := all[1].Status()
-	if pot.sent != junk || st.Refused < pot.bad || pot.bad < int64(junk)/2 {
-		t.Errorf("%d frames of junk sent, want %d; %d are no frames, and %d were refused", pot.sent, junk, pot.bad, st.Refused)
-	}
-	if heapAfter > pot.heap+uint64(50*junk) || sysAfter > pot.sys+32<<20 { // 50 bytes are less than a frame
-		t.Errorf("memory has grown by %d and %d bytes", int64(heapAfter-pot.heap), int64(sysAfter-pot.sys))
-	}
-	if n := strings.Count(log.String(), "\n"); n > 200 {
-		t.Errorf("%d lines in the log", n)
-	}
-	sameModels(t, all, simulated(t, f))
-}
-
 // TestByteSoup sends a node 5,000 malformed frames, 50,000 with SPADE_LONG, or the number in SPADE_JUNK. The node must count
 // them, store nothing, and be otherwise unaffected.
 func TestByteSoup(t *testing.T) {
@@ -157,11 +127,31 @@ func TestByteSoup(t *testing.T) {
 	}
 	junk = wanted(t, "SPADE_JUNK", junk)
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // pauses take no real time here
-				f := path(private)
-				simmer(t, f, inMemory(t, f), junk)
+		synctest.Test(t, func(t *testing.T) { // pauses take no real time here
+			f := path(private)
+			trs := inMemory(t, f)
+			pot := &soup{codec: must(wire.NewCodec(f.Dim))(t), junk: junk, chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Last()}
+			trs[2] = linked(f, trs, 2, pot.link)
+			log := new(journal)
+			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
+				c.Linger = 5 * time.Second
+				if i == 1 {
+					c.Logger = slog.New(slog.NewTextHandler(log, nil))
+				}
 			})
+			mustRun(t, all)
+			heapAfter, sysAfter := memory()
+			st := all[1].Status()
+			if pot.sent != junk || st.Refused < pot.bad || pot.bad < int64(junk)/2 {
+				t.Errorf("%s: %d frames of junk sent, want %d; %d are no frames, and %d were refused", name, pot.sent, junk, pot.bad, st.Refused)
+			}
+			if heapAfter > pot.heap+uint64(min(50*junk, 1<<20)) || sysAfter > pot.sys+32<<20 { // 50 bytes are less than a frame
+				t.Errorf("%s: memory has grown by %d and %d bytes", name, int64(heapAfter-pot.heap), int64(sysAfter-pot.sys))
+			}
+			if n := strings.Count(log.String(), "\n"); n > 200 {
+				t.Errorf("%s: %d lines in the log", name, n)
+			}
+			sameModels(t, all, simulated(t, f))
 		})
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // TestSilentForGood silences a member during a run, so that no node gets further than that member's last release
@@ -24,9 +25,9 @@ func TestSilentForGood(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"pairwise noise": sharing(), "sparse": sparse} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, trs := t.TempDir(), inMemory(t, f)
+			dir := t.TempDir()
 			var stores []*state.Dir
-			open := func(change func(i int, c *sdk.Config)) []*sdk.Node {
+			open := func(trs []transport.Transport, change func(i int, c *sdk.Config)) []*sdk.Node {
 				stores = nil
 				return nodes(t, f, trs, func(i int, c *sdk.Config) {
 					store := must(state.Open(filepath.Join(dir, c.Name)))(t)
@@ -39,74 +40,43 @@ func TestSilentForGood(t *testing.T) {
 					ok(t, s.Close())
 				}
 			}
-
-			life, end := context.WithTimeout(t.Context(), time.Minute)
-			defer end()
-			falls, silent := context.WithCancel(life)
-			var behind sync.WaitGroup
-			behind.Add(len(others))
-			all := open(func(i int, c *sdk.Config) {
-				c.Events.Released = func(round int, _ []float32) {
-					switch {
-					case round == 3 && i == bad:
-						silent()
-					case round == 2 && i != bad: // the releases of c that this round needs have arrived
-						behind.Done()
-					case round > 4:
-						t.Errorf("%s has made release %d", c.Name, round)
+			victims := []int{}
+			for i, name := range f.Members {
+				if i != bad && slices.ContainsFunc(f.Edges, func(e [2]string) bool { return slices.Contains(e[:], name) && slices.Contains(e[:], "c") }) {
+					victims = append(victims, i)
+				}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				trs := inMemory(t, f)
+				all := open(trs, func(_ int, c *sdk.Config) {
+					c.Events.Released = func(int, []float32) { time.Sleep(10 * time.Millisecond) } // slow enough for leave
+				})
+				minute, end := context.WithTimeout(t.Context(), time.Minute)
+				defer end()
+				errs := leave(minute, all, 3, bad)
+				last := all[bad].Status().Round
+				for i, n := range all {
+					if st := n.Status(); errs[i] == nil || st.Round > last+2 || slices.Contains(victims, i) && st.Round > last+1 {
+						t.Errorf("node %d: %v, %d releases after %d of the silent member", i, errs[i], st.Round, last)
 					}
 				}
-			})
-			go func() {
-				behind.Wait()
-				end()
-			}()
-			var run sync.WaitGroup
-			for i, n := range all {
-				ctx := life
-				if i == bad {
-					ctx = falls
-				}
-				run.Go(func() {
-					if err := n.Run(ctx); !errors.Is(err, context.Canceled) {
-						t.Errorf("node %d: %v", i, err)
+				shut()
+
+				all = open(trs, func(i int, c *sdk.Config) {
+					if slices.Contains(victims, i) {
+						c.Without = []string{"c"}
 					}
 				})
-			}
-			run.Wait()
-			shut()
-
-			victims := []int{}
-			all = open(func(i int, c *sdk.Config) {
-				for _, e := range f.Edges {
-					if i != bad && slices.Contains(e[:], c.Name) && slices.Contains(e[:], "c") {
-						c.Without = []string{"c"}
-						victims = append(victims, i)
-					}
+				errs = runHonest(t, all)
+				agree(t, f, all, errs, "was told to go on without it", 1, victims...)
+				if err := errs[bad]; !errors.Is(err, context.Canceled) && !errors.Is(err, trust.ErrQuarantine) || all[bad].Status().Done {
+					t.Errorf("who was silent: %v, %+v", err, all[bad].Status())
 				}
+				shut()
+				all = open(trs, func(int, *sdk.Config) {})
+				defer shut()
+				agree(t, f, all, make([]error, len(all)), "was told to go on without it", 1, victims...)
 			})
-			life, end = context.WithTimeout(t.Context(), time.Minute)
-			defer end()
-			errs := make([]error, len(all))
-			var back sync.WaitGroup
-			for i, n := range all {
-				group := &run
-				if i == bad {
-					group = &back
-				}
-				group.Go(func() { errs[i] = n.Run(life) })
-			}
-			run.Wait()
-			end()
-			back.Wait()
-			agree(t, f, all, errs, "was told to go on without it", 1, victims...)
-			if err := errs[bad]; !errors.Is(err, context.Canceled) && !errors.Is(err, trust.ErrQuarantine) || all[bad].Status().Done {
-				t.Errorf("who was silent: %v, %+v", err, all[bad].Status())
-			}
-			shut()
-			all = open(func(int, *sdk.Config) {})
-			defer shut()
-			agree(t, f, all, make([]error, len(all)), "was told to go on without it", 1, victims...)
 		})
 	}
 }

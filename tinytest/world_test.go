@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -155,15 +155,11 @@ func TestWorldRefuses(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	w.Change = func(client int, c *sdk.Config) { c.Noise = io.MultiReader(failing{broken}) }
+	w.Change = func(client int, c *sdk.Config) { c.Noise = iotest.ErrReader(broken) }
 	if _, err := w.Run(t.Context()); !errors.Is(err, broken) || !strings.Contains(err.Error(), `member "n0`) {
 		t.Errorf("error %v, want %v of a member", err, broken)
 	}
 }
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // TestMessages checks that a link of messages alters, adds and drops messages, and passes other frames.
 func TestMessages(t *testing.T) {

@@ -124,44 +124,6 @@ func TestTrackingAgainstReference(t *testing.T) {
 	})
 }
 
-// TestTrackingLemma checks Lemma 1 for the tracking kind and losses in [0, 1]: the conditional mean is exact, E|v|^2 <=
-// 9 Q^2 = 9d, and E|G_h|^2 <= 1, which the proof requires. The memory persists while rounds alternate between distant
-// points.
-func TestTrackingLemma(t *testing.T) {
-	p, mu, n := logistic, 0.5, rounds(18000)
-	ask := func(q Query) float64 { return at(p, q.Point, q.Sample) }
-	for _, dist := range []Distribution{Rademacher, Walsh} {
-		for _, b := range []int{1, 3, 4} {
-			cfg := p.config(dist, b)
-			cfg.Kind = Tracking
-			e, rows := newTest(t, cfg), 0.0
-			first, last := measure(func(round int) (v0, v3 []float64) {
-				e.Fill(round, p.x, mu)
-				for s, phi := range p.phi {
-					e.Step(phi)
-					drive(t, e, ask)
-					if s == 0 {
-						v0 = wide(e.Estimate())
-					}
-				}
-				rows += mu * mu * vec.SumSquares(tableOf(e).rows) / float64(n*cfg.Samples)
-				return v0, wide(e.Estimate())
-			}, len(p.x), n)
-			for step, m := range map[int]moments{0: first, 3: last} {
-				if err := meanFault(m, p.smoothed(p.phi[step], mu)); err != nil {
-					t.Errorf("%v, batch %d, step %d: %v", dist, b, step, err)
-				}
-				if m.square > 9*3 {
-					t.Errorf("%v, batch %d, step %d: E|v|^2 is %.3f, above 9 Q^2 = 27", dist, b, step, m.square)
-				}
-			}
-			if rows > 1 {
-				t.Errorf("%v, batch %d: E|G|^2 is %.3f, above 1", dist, b, rows)
-			}
-		}
-	}
-}
-
 // TestTrackingSecondMoment checks that the bounds hold for the worst losses: randomly 0 or 1, independent of the query.
 func TestTrackingSecondMoment(t *testing.T) {
 	const d, m, mu = 5, 6, 0.3

@@ -71,6 +71,9 @@ func (c *Composition) with(id RunID, round int, g dpmech.Gaussian) (spends dpmec
 		}
 	}
 	spends, err = before.With(round, g, nil)
+	if errors.Is(err, dpmech.ErrUnit) { // Within would lose what it wraps
+		return nil, false, fmt.Errorf("%w, in %s", err, id.text())
+	}
 	return spends, err == nil && round <= before.Last(), faults.Within(id.text(), err)
 }
 

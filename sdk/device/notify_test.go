@@ -67,7 +67,7 @@ func TestWatchdog(t *testing.T) {
 		t.Skip("there is no unixgram")
 	}
 	m := newServiceManager(t, filepath.Join(t.TempDir(), "notify"))
-	const every = 100 * time.Millisecond
+	const every = 20 * time.Millisecond
 	fleet := &sdk.Fleet{
 		Run: "watchdog", Dim: 1, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
 		Method:  sdk.Method{Rounds: 2, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}},

@@ -66,12 +66,8 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 		"past signatures count", place, len(m.Retired), MaxRetired)
 	keys := func(place string, texts []string) (keys []ed25519.PublicKey) {
 		for i, text := range texts {
-			place := fmt.Sprintf("%s[%d]", place, i)
 			key, err := transport.ParseKey(text)
-			errs.at(place, err)
-			first, taken := owner[string(key)]
-			errs.when(err == nil && taken, "%s is %s, which is %s already; want every key once", place, text, first)
-			owner[string(key)] = place
+			errs.once(fmt.Sprintf("%s[%d]", place, i), text, err, owner)
 			keys = append(keys, key)
 		}
 		return keys
@@ -94,12 +90,16 @@ const maxPairKeys = 1000
 
 // pairKey parses a one-time key. owner maps each key seen so far to its location.
 func (f *faults) pairKey(place, text string, owner map[string]string) (key pair.Public) {
-	err := key.UnmarshalText([]byte(text))
+	f.once(place, text, key.UnmarshalText([]byte(text)), owner)
+	return key
+}
+
+// once adds err, which is about the key in text, or an error if owner has the same key: a valid key has one text form.
+func (f *faults) once(place, text string, err error, owner map[string]string) {
 	f.at(place, err)
 	first, taken := owner[text]
 	f.when(err == nil && taken, "%s is %s, which is %s already; want every key once", place, text, first)
 	owner[text] = place
-	return key
 }
 
 // pairKeys parses the members' one-time keys of this run. Each member has one if members share noise.

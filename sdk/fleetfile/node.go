@@ -207,13 +207,16 @@ func loopback(address string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// seconds converts *s, the value of a field in seconds, to a duration. It returns 0 if the field is missing (s is nil).
+// seconds converts *s, the value of a field in seconds, to a duration. It returns 0 if the field is missing (s is nil) or its
+// value is not valid.
 func seconds(s *float64, field string, errs *faults) time.Duration {
 	const most = 7 * 24 * 60 * 60
 	if s == nil {
 		return 0
+	} else if !(*s >= 0.001 && *s <= most) {
+		errs.when(true, "%s is %v, want a number of seconds, 0.001..%d", field, *s, most)
+		return 0
 	}
-	errs.when(!(*s >= 0.001 && *s <= most), "%s is %v, want a number of seconds, 0.001..%d", field, *s, most)
 	return time.Duration(*s * float64(time.Second))
 }
 

@@ -42,8 +42,9 @@ func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 		return nil, err
 	}
 	var errs faults
-	errs.when(form.Workers < 1 || form.Workers > 1024, "oracle.workers is %d, want a whole number, 1..1024", form.Workers)
-	s := &Stream{Program: scorer.Program{Command: form.Stream, Dir: dir, Workers: max(1, form.Workers),
+	workers := min(max(1, form.Workers), 1024)
+	errs.when(workers != form.Workers, "oracle.workers is %d, want a whole number, 1..1024", form.Workers)
+	s := &Stream{Program: scorer.Program{Command: form.Stream, Dir: dir, Workers: workers,
 		Timeout:     seconds(form.Timeout, "oracle.timeout_seconds", &errs),
 		Environment: form.Environment}, Format: form.Format, Start: seconds(form.Start, "oracle.start_seconds", &errs)}
 	for _, err := range Each(scorer.StreamConfig(*s).Validate()) {

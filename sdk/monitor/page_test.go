@@ -31,6 +31,8 @@ func TestHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := w.mon.Handler()
+	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	method := func(name string) func(*http.Request) { return func(r *http.Request) { r.Method = name } }
 	for _, c := range []struct {
 		name   string
 		path   string
@@ -48,32 +50,23 @@ func TestHandler(t *testing.T) {
 		{"another path", "/debug/pprof/", 404, "want one of /,", nil},
 		{"a path above", "/..//status", 404, "", nil},
 		{"IPv6", "/healthz", 200, "ok", func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:4", "[::1]:8080" }},
-		{"a bare IPv6 host", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "[::1]" }},
-		{"localhost", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "localhost:8080" }},
-		{"localhost without a port", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "localhost" }},
-		{"HEAD", "/status", 200, "", func(r *http.Request) { r.Method = http.MethodHead }},
-		{"POST", "/status", 405, "only GET and HEAD", func(r *http.Request) { r.Method = http.MethodPost }},
-		{"DELETE", "/", 405, "only GET and HEAD", func(r *http.Request) { r.Method = http.MethodDelete }},
-		{"OPTIONS", "/metrics", 405, "only GET and HEAD", func(r *http.Request) { r.Method = http.MethodOptions }},
-		{"a rebound name", "/status", 403, "the Host of the request",
-			func(r *http.Request) { r.Host = "evil.example:8080" }},
-		{"a name like localhost", "/status", 403, "the Host of the request",
-			func(r *http.Request) { r.Host = "localhost.evil.example" }},
-		{"an address like loopback", "/status", 403, "the Host of the request",
-			func(r *http.Request) { r.Host = "127.0.0.1.evil.example" }},
-		{"a user before the host", "/status", 403, "the Host of the request contains a user name", func(r *http.Request) { r.Host = "localhost:pw@evil.example" }},
-		{"no host", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "" }},
-		{"another machine", "/status", 403, "comes from elsewhere",
-			func(r *http.Request) { r.RemoteAddr = "192.0.2.7:4" }},
-		{"another machine by IPv6", "/", 403, "comes from elsewhere",
-			func(r *http.Request) { r.RemoteAddr = "[2001:db8::7]:4" }},
+		{"a bare IPv6 host", "/healthz", 200, "ok", host("[::1]")},
+		{"localhost", "/healthz", 200, "ok", host("localhost:8080")},
+		{"localhost without a port", "/healthz", 200, "ok", host("localhost")},
+		{"HEAD", "/status", 200, "", method(http.MethodHead)},
+		{"POST", "/status", 405, "only GET and HEAD", method(http.MethodPost)},
+		{"DELETE", "/", 405, "only GET and HEAD", method(http.MethodDelete)},
+		{"OPTIONS", "/metrics", 405, "only GET and HEAD", method(http.MethodOptions)},
+		{"a rebound name", "/status", 403, "the Host of the request", host("evil.example:8080")},
+		{"a name like localhost", "/status", 403, "the Host of the request", host("localhost.evil.example")},
+		{"an address like loopback", "/status", 403, "the Host of the request", host("127.0.0.1.evil.example")},
+		{"a user before the host", "/status", 403, "the Host of the request contains a user name", host("localhost:pw@evil.example")},
+		{"no host", "/status", 403, "the Host of the request", host("")},
+		{"another machine", "/status", 403, "comes from elsewhere", func(r *http.Request) { r.RemoteAddr = "192.0.2.7:4" }},
+		{"another machine by IPv6", "/", 403, "comes from elsewhere", func(r *http.Request) { r.RemoteAddr = "[2001:db8::7]:4" }},
 		{"nobody", "/", 403, "comes from elsewhere", func(r *http.Request) { r.RemoteAddr = "" }},
-		{"a proxy", "/metrics", 403, "passed on by a proxy", func(r *http.Request) {
-			r.Header.Set("X-Forwarded-For",
-				"192.0.2.7")
-		}},
-		{"another proxy", "/metrics", 403, "passed on by a proxy",
-			func(r *http.Request) { r.Header.Set("Via", "1.1 cache") }},
+		{"a proxy", "/metrics", 403, "passed on by a proxy", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }},
+		{"another proxy", "/metrics", 403, "passed on by a proxy", func(r *http.Request) { r.Header.Set("Via", "1.1 cache") }},
 	} {
 		r := request(h, c.path, c.change)
 		if r.Code != c.code || !strings.Contains(r.Body.String(), c.want) {
@@ -92,7 +85,7 @@ func TestHandler(t *testing.T) {
 			}
 		}
 	}
-	if r := request(h, "/status", func(r *http.Request) { r.Method = http.MethodHead }); r.Body.Len() > 0 ||
+	if r := request(h, "/status", method(http.MethodHead)); r.Body.Len() > 0 ||
 		r.Header().Get("Content-Length") == "0" {
 		t.Errorf("HEAD: %q and %v", r.Body, r.Header())
 	}

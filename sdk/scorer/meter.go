@@ -19,7 +19,7 @@ type Meter struct {
 
 // Digest returns the other oracle's digest of its data, or "" if it has none; see [zoest.Digester].
 func (m *Meter) Digest() string {
-	if d, ok := m.BatchOracle.(interface{ Digest() string }); ok {
+	if d, ok := m.BatchOracle.(zoest.Digester); ok {
 		return d.Digest()
 	}
 	return ""

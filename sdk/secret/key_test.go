@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,20 +23,14 @@ import (
 func TestKeys(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "node.key")
-	public, err := CreateKey(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must(CreateKey(path))(t)
 	if private, err := ReadKey(path); err != nil || !private.Public().(ed25519.PublicKey).Equal(public) {
 		t.Errorf("read a key of %v, %v, want that of %v", private, err, public)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(os.ReadFile(path))(t)
 	if _, err := CreateKey(path); err == nil {
 		t.Error("a key was replaced")
 	}
@@ -45,52 +40,31 @@ func TestKeys(t *testing.T) {
 
 	encode := func(der []byte) string { return string(pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})) }
 	// The first example of RFC 8410, section 10.3, which has the form that openssl genpkey writes.
-	der, err := base64.StdEncoding.DecodeString("MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC")
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must(base64.StdEncoding.DecodeString("MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC"))(t)
 	published := encode(der)
 	// The second example of RFC 8410, section 10.3, with attributes and the public key after the secret key.
-	long, err := base64.StdEncoding.DecodeString(
+	long := must(base64.StdEncoding.DecodeString(
 		"MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhCoB8w" +
-			"HQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=")
-	if err != nil {
-		t.Fatal(err)
-	}
-	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := x509.MarshalPKCS8PrivateKey(curve)
-	if err != nil {
-		t.Fatal(err)
-	}
+			"HQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE="))(t)
+	curve := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	other := must(x509.MarshalPKCS8PrivateKey(curve))(t)
 	write := func(text string, mode os.FileMode) string {
 		t.Helper()
 		p := filepath.Join(t.TempDir(), "a.key")
-		if err := os.WriteFile(p, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(p, mode); err != nil {
+		if err := errors.Join(os.WriteFile(p, []byte(text), mode), os.Chmod(p, mode)); err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	for _, text := range []string{published, encode(long)} {
-		key, err := ReadKey(write(text, 0o400))
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := must(ReadKey(write(text, 0o400)))(t)
 		if got := transport.FormatKey(
 			key.Public().(ed25519.PublicKey)); got != "ed25519:Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE" {
 			t.Errorf("public key %s", got)
 		}
 	}
 	// CreateKey writes the same bytes as package crypto/x509, so other programs can read the file.
-	ours, err := ReadKey(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ours := must(ReadKey(path))(t)
 	if der, err := x509.MarshalPKCS8PrivateKey(ours); err != nil || string(before) != encode(der) {
 		t.Errorf("the key file is\n%s\nwant\n%s", before, encode(der))
 	}
@@ -122,5 +96,16 @@ func TestKeys(t *testing.T) {
 	}
 	if _, err := ReadKey(filepath.Join(dir, "none")); err == nil {
 		t.Error("no file was a key")
+	}
+}
+
+// must returns a function that returns v, and ends the test if err is not nil.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
 	}
 }

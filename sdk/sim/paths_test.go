@@ -69,10 +69,7 @@ func TestBothWaysOfMessages(t *testing.T) {
 	for name, change := range kinds {
 		forged := 0
 		run := func(set func(*sim.Sim)) (transcript string, weight int64) {
-			network, err := sim.New(everybody(7, change))
-			if err != nil {
-				t.Fatal(err)
-			}
+			network := newSim(t, everybody(7, change))
 			network.Meter = scale
 			set(network)
 			if err := network.Run(t.Context(), nil); err != nil {
@@ -100,10 +97,7 @@ func TestBothWaysOfMessages(t *testing.T) {
 
 func TestMeterFails(t *testing.T) {
 	broken := errors.New("broken")
-	network, err := sim.New(everybody(3, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	network := newSim(t, everybody(3, nil))
 	network.Meter = func() func(*admm.Message) (int, error) {
 		return func(*admm.Message) (int, error) { return 0, broken }
 	}
@@ -117,14 +111,11 @@ func TestMeterFails(t *testing.T) {
 func TestWarmTickAllocates(t *testing.T) {
 	for name, change := range kinds {
 		const n = 40
-		network, err := sim.New(everybody(n, change))
-		if err != nil {
-			t.Fatal(err)
-		}
+		network := newSim(t, everybody(n, change))
 		network.Meter = scale
 		var before, after runtime.MemStats
 		least := uint64(math.MaxUint64)
-		err = network.Run(t.Context(), func(round int) error {
+		err := network.Run(t.Context(), func(round int) error {
 			runtime.ReadMemStats(&after)
 			if round > 4 && round < 12 {
 				least = min(least, after.Mallocs-before.Mallocs)

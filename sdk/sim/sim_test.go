@@ -35,21 +35,27 @@ func pair(change func(c *admm.Config)) []sim.Client {
 	return clients
 }
 
+func newSim(t *testing.T, clients []sim.Client) *sim.Sim {
+	t.Helper()
+	network, err := sim.New(clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return network
+}
+
 // TestSimRepeats checks that two identical runs have the same transcript and the same counts, and that every
 // message is measured.
 func TestSimRepeats(t *testing.T) {
 	var transcripts []string
 	for range 2 {
-		network, err := sim.New(pair(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		network := newSim(t, pair(nil))
 		rounds := 0
 		network.Meter = func() func(*admm.Message) (int, error) {
 			return func(m *admm.Message) (int, error) { return len(m.Vector), nil }
 		}
 		before := network.Transcript()
-		err = network.Run(t.Context(), func(round int) error {
+		err := network.Run(t.Context(), func(round int) error {
 			if rounds++; rounds != round {
 				t.Errorf("round %d came as number %d", round, rounds)
 			}
@@ -101,18 +107,12 @@ func TestRunEnds(t *testing.T) {
 	broken, enough := errors.New("broken"), errors.New("enough")
 	clients := pair(nil)
 	clients[1].Oracle = zoest.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0, broken })
-	network, err := sim.New(clients)
-	if err != nil {
-		t.Fatal(err)
-	}
+	network := newSim(t, clients)
 	if err := network.Run(t.Context(), nil); !errors.Is(err, broken) ||
 		!strings.Contains(err.Error(), "client 1, round 0") {
 		t.Errorf("error %v, want %v with client and round", err, broken)
 	}
-	network, err = sim.New(pair(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	network = newSim(t, pair(nil))
 	if err := network.Run(t.Context(), func(int) error { return enough }); !errors.Is(err, enough) ||
 		network.Round() != 1 {
 		t.Errorf("error %v after round %d, want %v after 1", err, network.Round(), enough)

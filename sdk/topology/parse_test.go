@@ -93,6 +93,7 @@ func TestParseRefuses(t *testing.T) {
 		{"er:1.5", 4, "wanted a number in (0, 1]"},
 		{"er:NaN", 4, "wanted a number in (0, 1]"},
 		{"er:0.001", 20, "none of 100 random graphs on 20 nodes was connected; use a larger P: below ln(n)/n = 0.15"},
+		{"er:1e-300", 20, "none of 100 random graphs"},
 		{"er:0.5", 1 << 16, "probability 0.5 may give too many edges: found 2147450880 edges"},
 		{"file:", 4, "found no value after file"},
 		{"file:does/not/exist", 4, "does/not/exist"},

@@ -73,7 +73,7 @@ func flow(t *testing.T, a, b node, breaks bool) (end func(further int64)) {
 
 func TestFramesStayInOrder(t *testing.T) {
 	a, b := pair(t, nil, nil)
-	flow(t, a, b, false)(200)
+	flow(t, a, b, false)(80)
 }
 
 // cutter is a connection that breaks after a given total number of bytes in both directions.

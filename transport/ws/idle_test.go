@@ -2,24 +2,22 @@ package ws
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
 // The tests in this file use a fake clock (testing/synctest) that advances when all goroutines are waiting. A pipe
 // replaces TCP and TLS.
 
-// pipedPair returns two nodes that do not dial each other and have the default timing. ca and cb are the two ends of a
-// websocket between them.
-func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
-	t.Helper()
-	pa, pb := net.Pipe()
-	return pairOver(t, pa, pb)
-}
-
+// pairOver returns two nodes that do not dial each other and have the default timing. ca and cb are the two ends of a
+// websocket between them, over the pipe pa to pb.
 func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 	t.Helper()
 	timing := func(c *Config) { c.timing = defaultTiming }
@@ -62,7 +60,8 @@ func (n node) serving(peer string, c *conn) <-chan error {
 
 func TestIdleConnectionLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b, ca, cb := pipedPair(t)
+		pa, pb := net.Pipe()
+		a, b, ca, cb := pairOver(t, pa, pb)
 		endA, endB := a.serving("b", ca), b.serving("a", cb)
 		for range window { // Recv is not called for these frames for a long time
 			if err := a.Send(t.Context(), "b", []byte("early")); err != nil {
@@ -92,7 +91,8 @@ func TestIdleConnectionLives(t *testing.T) {
 func TestSilenceEndsConnection(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			a, _, ca, cb := pipedPair(t)
+			pa, pb := net.Pipe()
+			a, _, ca, cb := pairOver(t, pa, pb)
 			end := a.serving("b", ca)
 			far := &raw{conn: cb}
 			far.get(t, kindHello)
@@ -194,6 +194,33 @@ func TestSlowLink(t *testing.T) {
 			b.Close()
 			<-endA
 			<-endB
+		})
+	}
+}
+
+// TestDialingAgain checks how often a node dials a peer that does not answer: about every second for ten minutes, and then
+// about every half a minute. A proxy that refuses is asked as seldom from the beginning.
+func TestDialingAgain(t *testing.T) {
+	for _, err := range []error{errors.New("nobody"), proxy.ErrRefused} {
+		synctest.Test(t, func(t *testing.T) {
+			var early, late int
+			began := time.Now()
+			a := start(t, "a", func(c *Config) {
+				c.timing, c.Listen = defaultTiming, ""
+				c.dial = func(context.Context, string, string) (net.Conn, error) {
+					if time.Since(began) < defaultTiming.eager {
+						early++
+					} else {
+						late++
+					}
+					return nil, err
+				}
+			}, at(peerOf("b"), "wss://b/"))
+			time.Sleep(time.Hour)
+			a.Close()
+			if refused := err == proxy.ErrRefused; (early < 600) != refused || early > 1250 || early < 20 || late < 100 || late > 220 {
+				t.Errorf("%v: %d attempts in ten minutes and %d in the rest of the hour", err, early, late)
+			}
 		})
 	}
 }

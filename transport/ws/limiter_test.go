@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -268,6 +270,7 @@ func TestToken(t *testing.T) {
 		"of nobody":       {tokenPrefix + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"},
 		"with odd digits": {tokenPrefix + "????????????????????????????????"},
 		"too short":       {tokenPrefix, ""},
+		"behind others":   append(slices.Repeat([]string{tokenPrefix + strings.Repeat("A", 32)}, maxTokens), a.tokens(a.peers["b"])...),
 	} {
 		if got := b.tokenOwner(text); got != nil {
 			t.Errorf("token %s leads to %q", what, got.name)
@@ -344,5 +347,14 @@ func TestSourceOf(t *testing.T) {
 	one, _ := net.Pipe()
 	if got := remoteSource(one); got.IsValid() {
 		t.Errorf("source of a pipe is %v, want none", got)
+	}
+	n, err := build(&Config{Name: "n", Key: keyOf("n"), Peers: []Peer{at(peerOf("p"), "host:1", "[2001:db8:1:2::9]:7443")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"2001:db8:1:2::": true, "2001:db8:1:3::": false} {
+		if n.meets(netip.MustParseAddr(text)) != want {
+			t.Errorf("meets a caller from the peer's network %s: %v", text, !want)
+		}
 	}
 }

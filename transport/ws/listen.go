@@ -12,11 +12,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"nhooyr.io/websocket"
-
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
 func (t *Transport) acceptAll() {
@@ -50,14 +49,8 @@ func (t *Transport) acceptAll() {
 // meets reports whether a peer has connected from the given source before, or has an address in that source.
 func (t *Transport) meets(from netip.Addr) bool {
 	for _, p := range t.sorted {
-		if at := p.met.Load(); at != nil && *at == from {
+		if at := p.met.Load(); at != nil && *at == from || slices.Contains(p.config.Load().sources, from) {
 			return true
-		}
-		for _, a := range p.config.Load().Addresses {
-			host, _, _ := transport.ParseAddress(a)
-			if ip, err := netip.ParseAddr(host); err == nil && sourceOf(ip) == from {
-				return true
-			}
 		}
 	}
 	return false

@@ -43,7 +43,8 @@ type peer struct {
 
 type settings struct {
 	Peer
-	secrets [][]byte // one per pinned key, for pre-authentication tokens; nil for an unsuitable key
+	secrets [][]byte     // one per pinned key, for pre-authentication tokens; nil for an unsuitable key
+	sources []netip.Addr // of the addresses that are IP addresses
 }
 
 // configure replaces a peer's keys and addresses, which must be valid. It reports whether they changed, and returns the
@@ -54,6 +55,12 @@ func (p *peer) configure(c Peer) (changed bool, s *session) {
 	for i, k := range c.Keys {
 		next.Keys[i] = slices.Clone(k)
 		next.secrets = append(next.secrets, tokenSecret(p.own, k))
+	}
+	for _, a := range c.Addresses {
+		host, _, _ := transport.ParseAddress(a)
+		if ip, err := netip.ParseAddr(host); err == nil {
+			next.sources = append(next.sources, sourceOf(ip))
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

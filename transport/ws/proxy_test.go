@@ -3,14 +3,10 @@ package ws
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"io"
-	"math/big"
 	"net"
+	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -79,18 +75,10 @@ func exchange(t *testing.T, a, b node) {
 }
 
 // usualCertificate returns a certificate as of a web server, whose key is not of our kind.
-func usualCertificate(t *testing.T) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+func usualCertificate() tls.Certificate {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	return server.TLS.Certificates[0]
 }
 
 // TestProxyThatEndsTLS checks that a connection through a proxy that terminates TLS fails, whatever key the proxy has.
@@ -98,7 +86,7 @@ func usualCertificate(t *testing.T) tls.Certificate {
 // a proxy that passes TLS through can choose the member by that name.
 func TestProxyThatEndsTLS(t *testing.T) {
 	cert := selfSigned(keyOf("proxy"))
-	usual := usualCertificate(t)
+	usual := usualCertificate()
 	for _, c := range []struct {
 		name       string
 		toCaller   tls.Certificate
@@ -109,9 +97,9 @@ func TestProxyThatEndsTLS(t *testing.T) {
 		{"key of our kind", cert, []tls.Certificate{cert},
 			"presents the key " + transport.FormatKey(publicOf("proxy")), "presents the key " +
 				transport.FormatKey(publicOf("proxy"))},
-		{"usual key", usual, []tls.Certificate{usual}, "presents a key of type ECDSA, want Ed25519",
-			"presents a key of type ECDSA, want Ed25519"},
-		{"no key toward the listener", usual, nil, "presents a key of type ECDSA", "didn't provide a certificate"},
+		{"usual key", usual, []tls.Certificate{usual}, "presents a key of type RSA, want Ed25519",
+			"presents a key of type RSA, want Ed25519"},
+		{"no key toward the listener", usual, nil, "presents a key of type RSA", "didn't provide a certificate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := start(t, "b", nil, peerOf("a"))

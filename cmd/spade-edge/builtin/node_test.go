@@ -126,6 +126,8 @@ func TestNodeFaults(t *testing.T) {
 		// Errors in the section "oracle".
 		one(oracle, `{"stream": [""]}`,
 			`oracle.stream: scorer: Command is [""], want a program and its arguments`),
+		one(oracle, `{"stream": ["x"], "workers": 2000, "timeout_seconds": -5}`,
+			"oracle.workers is 2000, want a whole number, 1..1024").and("oracle.timeout_seconds is -5, want a number of seconds"),
 		one(`"seed": 3,`, `"seed": 3}, "workers": 2, "builtin_": {`,
 			`oracle: unknown field "workers"`),
 		one(oracle, `{"builtin": {"fit": "own"}}`,

@@ -263,12 +263,7 @@ func numbered(values []string) map[string]int {
 // classNames returns the labels of the classes in order: the wanted labels or, if there are none, all labels of both
 // tables, sorted. test may be nil.
 func classNames(wanted []string, train, test *table) ([]string, error) {
-	found := slices.Clone(train.labels)
-	if test != nil {
-		found = append(found, test.labels...)
-	}
-	slices.Sort(found)
-	found = slices.Compact(found)
+	found := labelsOf(train, test)
 	cell.Sort(found)
 	if len(wanted) == 0 && len(found) < 2 {
 		return nil, fmt.Errorf("task: %s: every row has the label %s, want at least two labels", train.name, quoted(found))
@@ -282,6 +277,17 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 		}
 	}
 	return wanted, nil
+}
+
+// labelsOf returns the different labels of tables, sorted as texts. A table may be nil.
+func labelsOf(tables ...*table) (found []string) {
+	for _, t := range tables {
+		if t != nil {
+			found = append(found, t.labels...)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // short returns s, which was read from a file, cut to 80 characters and quoted for use in an error message.

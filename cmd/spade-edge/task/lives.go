@@ -48,10 +48,7 @@ func (s Spec) checkSurvival(want func(ok bool, field, format string, args ...any
 // events returns the labels of the column of the event: that of samples without it, and that of samples with it.
 func (s Spec) events(t *table) ([]string, error) {
 	_, event := s.horizon()
-	found := slices.Clone(t.labels)
-	slices.Sort(found)
-	found = slices.Compact(found)
-	names := s.Labels
+	found, names := labelsOf(t), s.Labels
 	if known, ok := survival.EventLabels(found); names == nil && ok {
 		names = known[:]
 	} else if names == nil {

@@ -263,12 +263,9 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 	for range rounds {
 		clear(sums)
 		for i, row := range table {
-			sum := 0.0
-			for _, x := range row {
-				sum += x
-			}
+			by := float64(sizes[i]) / sum(row)
 			for c := range row {
-				row[c] = float64(row[c] * (float64(sizes[i]) / sum))
+				row[c] = float64(row[c] * by)
 				sums[c] += row[c]
 			}
 		}

@@ -110,7 +110,7 @@ func in(t *table, err error) error {
 	return err
 }
 
-// read reads a source. If labels is false, all rows of a CSV file get the first class, and the label is not read.
+// read reads a source. If labels is false, all samples get the first class, and the label of a CSV file is not read.
 func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels bool) (*table, error) {
 	if err := p.recipe.checkSource(source); err != nil {
 		return nil, err
@@ -124,7 +124,16 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 		return r.table(), nil
 	}
 	train, test, err := Spec{Source: source, Seed: seed}.read(l)
-	return cmp.Or(test, train), err
+	if err != nil {
+		return nil, err
+	}
+	t := cmp.Or(test, train)
+	for i := range t.labels {
+		if !labels { // images may have labels that are not in the recipe
+			t.labels[i] = p.recipe.Classes[0]
+		}
+	}
+	return t, nil
 }
 
 func (p *Predictor) layout(labels bool) layout {
@@ -174,10 +183,11 @@ func (p *Predictor) raw(t *table) *Data {
 }
 
 func (p *Predictor) predict(t *table) ([]Prediction, error) {
-	r, d := p.recipe, p.raw(t)
-	if err := d.checkColumns(r.raw()); err != nil {
+	r := p.recipe
+	if err := r.checkShape(t); err != nil {
 		return nil, err
 	}
+	d := p.raw(t)
 	if r.Survival != nil { // the source has no times
 		d.Time, d.Horizon = make([]float64, d.Len()), r.Survival
 	}

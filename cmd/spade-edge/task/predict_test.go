@@ -187,6 +187,18 @@ func TestPredictFaults(t *testing.T) {
 	if _, err := p.Predict("idx:x", nil, 0); err == nil || !strings.Contains(err.Error(), "want csv data") {
 		t.Errorf("images for a model of columns: %v", err)
 	}
+	dir := folder(t, map[string][]byte{"images-idx3-ubyte": threeImages, "labels-idx1-ubyte": threeLabels})
+	for pixels, want := range map[int]string{2: "<nil>", 3: "images of 2 pixels, want 3 as in the recipe"} {
+		images := &Recipe{FittedOn: "x", Source: "idx", Pixels: pixels, Classes: []string{"5", "6"}, Subset: true, Model: ModelSpec{Name: SoftmaxModel}}
+		q, err := images.Predictor(make([]float32, pixels))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := q.Predict("idx:"+dir, nil, 0)
+		if !strings.Contains(fmt.Sprint(err), want) || err == nil && len(said) != 3 {
+			t.Errorf("%d predictions of 3 images, %v, want %s", len(said), err, want)
+		}
+	}
 	var unknown []string
 	p.Unknown = func(column, value string) { unknown = append(unknown, column+"="+value) }
 	if said, err := p.Predict("csv:-", strings.NewReader("a,b,ward\n1,2,w\n"), 0); err != nil || len(said) != 1 ||

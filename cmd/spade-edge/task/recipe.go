@@ -239,18 +239,25 @@ func (r *Recipe) project(d *Data) *Data {
 	return d.rounded()
 }
 
-// checkTable checks that images and generated patients, whose source has no header to reveal a mismatch, suit the
-// recipe. t may be nil.
-func (r *Recipe) checkTable(t *table) error {
-	if t == nil {
-		return nil
-	}
+// checkShape checks that images and generated patients, whose source has no header to reveal a mismatch, have the columns of
+// the recipe.
+func (r *Recipe) checkShape(t *table) error {
 	if r.Pixels > 0 && t.dim != r.Pixels {
 		return fmt.Errorf("task: %s holds images of %d pixels, want %d as in the recipe", t.name, t.dim, r.Pixels)
 	}
 	same := func(a, b Column) bool { return a.Name == b.Name && b.Categories == nil }
 	if r.Source == "synthetic" && !slices.EqualFunc(t.columns, r.Columns, same) {
 		return fmt.Errorf("task: %s has the columns %s, want the columns of the recipe", t.name, quoted(t.features))
+	}
+	return nil
+}
+
+// checkTable is like checkShape, but also checks the labels. t may be nil.
+func (r *Recipe) checkTable(t *table) error {
+	if t == nil {
+		return nil
+	} else if err := r.checkShape(t); err != nil {
+		return err
 	}
 	for i, l := range t.labels {
 		if !r.Subset && t.lost == nil && !slices.Contains(r.Classes, l) {

@@ -22,27 +22,17 @@ func (f *List) Want(ok bool, format string, args ...any) {
 // At appends each error in err, prefixed with a location (the parameter where).
 func (f *List) At(where string, err error) { *f = append(*f, Within(where, err)) }
 
-// Within prefixes each error in err with a location: "dpmech: where: error". The result wraps err.
+// Within prefixes each error in err with a location: "dpmech: where: error". The result wraps no error.
 func Within(where string, err error) error {
 	if err == nil {
 		return nil
 	}
 	var errs []error
 	for _, fault := range strings.Split(err.Error(), "\n") {
-		errs = append(errs, located{fmt.Sprintf("dpmech: %s: %s", where, strings.TrimPrefix(fault, "dpmech: ")), err})
+		errs = append(errs, fmt.Errorf("dpmech: %s: %s", where, strings.TrimPrefix(fault, "dpmech: ")))
 	}
 	return errors.Join(errs...)
 }
-
-// located is one line of an error with its location.
-type located struct {
-	text string
-	err  error
-}
-
-func (l located) Error() string { return l.text }
-
-func (l located) Unwrap() error { return l.err }
 
 // Text returns an error unless s is a nonempty single line of text that is safe for a terminal and has at most the
 // given number of bytes.

@@ -3,16 +3,12 @@ package proxy
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
-	"math/big"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -99,18 +95,11 @@ func TestConnect(t *testing.T) {
 }
 
 func TestConnectOverTLS(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"proxy"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	proxy := serve(t, func(c net.Conn) { tls.Server(c, cfg).Handshake() })
-	_, _, err = dialer(t, "https://"+proxy).Dial(t.Context(), "tcp", "b:1")
+	proxy := httptest.NewUnstartedServer(nil)
+	proxy.Config.ErrorLog = log.New(io.Discard, "", 0)
+	proxy.StartTLS()
+	defer proxy.Close()
+	_, _, err := dialer(t, proxy.URL).Dial(t.Context(), "tcp", "b:1")
 	if err == nil || !strings.Contains(err.Error(), "failed the TLS handshake") {
 		t.Errorf("an unknown certificate of the proxy: %v", err)
 	}

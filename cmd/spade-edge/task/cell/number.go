@@ -46,7 +46,7 @@ func wrong(cell string) string {
 	switch {
 	case isTime(cell):
 		return NoTime
-	case Grouped(cell):
+	case grouped(cell):
 		return "has thousands separators, want digits and at most one decimal point or comma"
 	case Blank(cell, true):
 		return Missing
@@ -57,7 +57,7 @@ func wrong(cell string) string {
 // Decimal returns a text that two cells share if they are the same decimal number, such as 1, 1.0, +1 and 01. It
 // returns false if the cell is not a number, or if it is not clear which: 1,234 may be either of two.
 func Decimal(cell string) (exact string, ok bool) {
-	if f, ok := parse(cell); !ok || math.Abs(f) > math.MaxFloat32 || strings.Contains(cell, ",") && Grouped(cell) {
+	if f, ok := parse(cell); !ok || math.Abs(f) > math.MaxFloat32 || strings.Contains(cell, ",") && grouped(cell) {
 		return "", false
 	}
 	text, power, _ := strings.Cut(strings.ToLower(strings.Replace(cell, ",", ".", 1)), "e")
@@ -85,8 +85,8 @@ func Code(cell string) bool {
 	return len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9'
 }
 
-// Grouped reports whether a cell has digits in groups of three, as in 1,234 or 1.234.567,5 or 1 234.
-func Grouped(cell string) bool {
+// grouped reports whether a cell has digits in groups of three, as in 1,234 or 1.234.567,5 or 1 234.
+func grouped(cell string) bool {
 	digit := func(r rune) bool { return r >= '0' && r <= '9' }
 	groups := strings.FieldsFunc(cell, func(r rune) bool { return !digit(r) })
 	other := strings.TrimFunc(strings.TrimLeft(cell, "+-"), digit)

@@ -35,7 +35,7 @@ func (n *Numbers) Parse(text string, where func() string) (_ float64, fault stri
 	}
 	var kind *string
 	comma := strings.IndexByte(text, ',') >= 0
-	switch either := comma && Grouped(text) && !strings.HasPrefix(strings.TrimLeft(text, "+-"), "0"); {
+	switch either := comma && grouped(text) && !strings.HasPrefix(strings.TrimLeft(text, "+-"), "0"); {
 	case n.Alone && either && !n.Commas:
 		return 0, eitherFault + ": write it with a decimal point, or without a separator"
 	case either:

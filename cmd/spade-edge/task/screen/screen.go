@@ -190,10 +190,15 @@ func column(c task.Column, d *task.Data, at int) Column {
 			out.Categories = append(out.Categories, Count{c.Categories[k], n})
 		}
 	}
-	if slices.Sort(out.values); len(out.values) > 0 {
-		out.Low, out.Median, out.High = out.values[0], quantile(out.values, 0.5), out.values[len(out.values)-1]
-	}
+	out.describe()
 	return out
+}
+
+// describe sorts the values and sets their range and median.
+func (c *Column) describe() {
+	if slices.Sort(c.values); len(c.values) > 0 {
+		c.Low, c.Median, c.High = c.values[0], quantile(c.values, 0.5), c.values[len(c.values)-1]
+	}
 }
 
 func (p *Report) add(kind, column string, count int, example, format string, args ...any) {

@@ -31,8 +31,7 @@ func (p *Report) times(r *task.Recipe, d *task.Data, own bool) {
 			short++
 		}
 	}
-	slices.Sort(c.values)
-	c.Low, c.Median, c.High = c.values[0], quantile(c.values, 0.5), c.values[len(c.values)-1]
+	c.describe()
 	p.sentinels(&c, true)
 	c.each = slices.Compact(slices.Clone(c.values))
 	p.time = len(p.Columns)
