@@ -146,18 +146,9 @@ func TestDigits(t *testing.T) {
 		}
 		source := ownFile(t, file)
 		for _, missing := range []string{"", "mean"} {
-			r, err := Fit(Spec{Source: source, Label: "y", Missing: missing, Whole: true}, ModelSpec{Name: SoftmaxModel}, "itself")
-			if err != nil {
-				t.Fatal(err)
-			}
-			set, err := r.Apply(Spec{Source: source, Whole: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw, err := r.Raw(Spec{Source: source}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(Fit(Spec{Source: source, Label: "y", Missing: missing, Whole: true}, ModelSpec{Name: SoftmaxModel}, "itself"))(t)
+			set := must(r.Apply(Spec{Source: source, Whole: true}))(t)
+			raw := must(r.Raw(Spec{Source: source}, nil))(t)
 			step := 1 / r.Standardize.Std[0] * (raw.Value(1, 0) - raw.Value(0, 0))
 			for i := 1; i < 60; i++ {
 				if got := float64(set.Train.Row(i)[0]) - float64(set.Train.Row(i - 1)[0]); math.Abs(got/step-1) > 1e-3 || raw.Value(i, 0) <= raw.Value(i-1, 0) {
@@ -165,10 +156,7 @@ func TestDigits(t *testing.T) {
 				}
 			}
 		}
-		set, err := Load(Spec{Source: source, Target: "a", Drop: []string{"y"}, Whole: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must(Load(Spec{Source: source, Target: "a", Drop: []string{"y"}, Whole: true}))(t)
 		goal := ModelSpec{Name: LinearModel}.New(set.Train).goal
 		if slices.Sort(goal); len(slices.Compact(goal)) < 50 {
 			t.Errorf("%s: %d different targets of 60", name, len(slices.Compact(goal)))
