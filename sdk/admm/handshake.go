@@ -55,7 +55,11 @@ func (m *Machine) takeReply(e *edge, msg Message) error {
 		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, and this client's stored state "+
 			"of that release is damaged: neither client can continue", msg.From, m.lost))
 	}
+	first := !e.probed
 	e.probed = true
+	if before := m.round - 1; first && msg.Held < before && before != m.lost { // not sent when the neighbor's probe arrived
+		m.post(e, before, true)
+	}
 	if msg.Held < m.round {
 		m.answer(e, m.round)
 	}

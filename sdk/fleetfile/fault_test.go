@@ -15,14 +15,8 @@ import (
 // testdata/faults.txt and testdata/sharingfaults.txt list them.
 func TestFaults(t *testing.T) {
 	for name, file := range map[string]*File{"faults.txt": sample(), "sharingfaults.txt": sharing()} {
-		marshaled, err := file.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		marshaled := must(file.Marshal())(t)
+		list := must(os.ReadFile(filepath.Join("testdata", name)))(t)
 		text := string(marshaled)
 		expand := func(name string) string {
 			kind, of, _ := strings.Cut(name, " ")
@@ -70,10 +64,7 @@ func TestFaults(t *testing.T) {
 // TestManyFaults checks that errors in all sections are reported at once, in the order of the file format, with the
 // name of the file. If there are more than fifty errors, the first fifty must be reported and the rest only counted.
 func TestManyFaults(t *testing.T) {
-	text, err := sample().Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(sample().Marshal())(t)
 	bad := strings.NewReplacer(`"dim": 3`, `"dim": -3`, `["b", "a"]`, `["b", "b"]`, `"tau": 2`, `"tau": 0`, `"clip": 0.1`,
 		`"clip": 0`,
 		`"grid_bits": 5`, `"grid_bits": 99`, `"name": "c"`, `"name": ""`).Replace(string(text))
@@ -81,7 +72,7 @@ func TestManyFaults(t *testing.T) {
 	if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Read(path)
+	_, err := Read(path)
 	if err == nil {
 		t.Fatal("accepted")
 	}

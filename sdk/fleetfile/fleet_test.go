@@ -112,10 +112,7 @@ func TestGoldenFleet(t *testing.T) {
 		{"sharing.json", "2252cb4b8d50abcedaefca9362e7f7ac7a61a47af9dd4e979a497121b5b978a6", sharing()},
 		{"plain.json", "b25311b36c636b444a0e9fe85ed3ded298c253798beb61155b9472dce7fe25c9", plain()},
 	} {
-		got, err := c.file.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(c.file.Marshal())(t)
 		path := filepath.Join(dir, c.name)
 		if *update {
 			if err := os.WriteFile(path, got, 0o644); err != nil {
@@ -175,10 +172,7 @@ func TestWriteAndRead(t *testing.T) {
 	if back, err := Read(path); err != nil || !same(back, f) {
 		t.Errorf("read %+v, %v", back, err)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(path))(t)
 	x0 := filepath.Join(dir, "x0.bin")
 	if err := os.Remove(x0); err != nil {
 		t.Fatal(err)
@@ -232,10 +226,7 @@ func TestWriteAndRead(t *testing.T) {
 // TestHash checks that the hash does not depend on white space, the order of fields, the direction of an edge, or members'
 // keys and addresses.
 func TestHash(t *testing.T) {
-	text, err := sample().Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(sample().Marshal())(t)
 	pin := func(name string) string { return transport.FormatKey(pinOf(name)) }
 	for name, change := range map[string]*strings.Replacer{
 		"white space":                   strings.NewReplacer("\n", "", ": ", ":", ", ", ","),
@@ -354,4 +345,15 @@ func same(a, b *File) bool {
 	one, other := *a, *b
 	one.graph, other.graph = nil, nil
 	return reflect.DeepEqual(one, other)
+}
+
+// must returns a result that a test needs.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
 }

@@ -11,11 +11,7 @@ import (
 // whatever the name of the file.
 func FuzzFleet(f *testing.F) {
 	for _, file := range []*File{sample(), sharing(), rotated(), plain()} {
-		text, err := file.Marshal()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
+		f.Add(must(file.Marshal())(f))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		load := func(_ string, size int64) ([]byte, error) {

@@ -55,9 +55,7 @@ func TestMetricsFaults(t *testing.T) {
 			t.Errorf("%q, %v, %v", token, config, err)
 		}
 	}
-	if n, err = node(`{"listen": ":9", "token_file": "token", "certificate_file": "c", "certificate_key_file": "c.key"}`); err != nil {
-		t.Fatal(err)
-	}
+	n = must(node(`{"listen": ":9", "token_file": "token", "certificate_file": "c", "certificate_key_file": "c.key"}`))(t)
 	if _, _, err := n.Metrics.Open(); err == nil {
 		t.Error("no certificate was enough")
 	}
@@ -67,19 +65,10 @@ func TestMetricsFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	der := must(x509.MarshalPKCS8PrivateKey(key))(t)
 	form := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	certificate, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := must(x509.CreateCertificate(rand.Reader, form, form, key.Public(), key))(t)
 	write(n.Metrics.CertificateKey, "PRIVATE KEY", der)
 	write(n.Metrics.Certificate, "CERTIFICATE", certificate)
 	other, none := filepath.Join(dir, "other"), filepath.Join(dir, "none")

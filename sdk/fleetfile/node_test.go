@@ -27,10 +27,7 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pin, err := secret.CreateKey(filepath.Join(dir, "c.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pin := must(secret.CreateKey(filepath.Join(dir, "c.key")))(t)
 	private, open := sample(), sample()
 	private.Members[2].Keys[0] = pin
 	open.Members[2].Keys[0] = pin
@@ -46,10 +43,7 @@ func TestLoad(t *testing.T) {
 		t.Helper()
 		write("node.json", fmt.Sprintf(
 			`{"version": 1, "name": %q, "fleet": %q, "key": %q, "state": "s", "oracle": {"stream": ["x"]}%s}`, name, fleet, key, more))
-		n, err := ReadNode(filepath.Join(dir, "node.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(ReadNode(filepath.Join(dir, "node.json")))(t)
 		return n
 	}
 	for _, good := range []*Node{

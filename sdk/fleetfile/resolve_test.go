@@ -21,10 +21,7 @@ func TestResolve(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil || runtime.GOOS == "windows" {
 		t.Skip(err) // Windows resolves ".." before it follows links
 	}
-	target, err := filepath.EvalSymlinks(filepath.Dir(real))
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(filepath.EvalSymlinks(filepath.Dir(real)))(t)
 	for _, c := range []struct{ dir, path, want string }{
 		{link, "../fleet.json", filepath.Join(target, "fleet.json")},
 		{link, "../state/", filepath.Join(target, "state")},

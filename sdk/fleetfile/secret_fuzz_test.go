@@ -22,20 +22,13 @@ func FuzzSecrets(f *testing.F) {
 	if _, err := secret.CreateKey(filepath.Join(dir, "key")); err != nil {
 		f.Fatal(err)
 	}
-	key, err := os.ReadFile(filepath.Join(dir, "key"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	key := must(os.ReadFile(filepath.Join(dir, "key")))(f)
 	f.Add(key)
 	for _, text := range []string{"me:secret", "me:", ":", "a:b\nc:d", "\xff:\x00", "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----",
 		`{"name":"a","keys":["age"]}`} {
 		f.Add([]byte(text))
 	}
-	member, err := sample().Members[0].MarshalJSON()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(member)
+	f.Add(must(sample().Members[0].MarshalJSON())(f))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
@@ -63,10 +56,7 @@ func FuzzSecrets(f *testing.F) {
 			t.Errorf("error %v", err)
 		}
 		if m, err := ParseMember(text); err == nil {
-			again, err := m.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must(m.MarshalJSON())(t)
 			if back, err := ParseMember(again); err != nil || !reflect.DeepEqual(back, m) {
 				t.Errorf("%+v is read back as %+v, %v", m, back, err)
 			}

@@ -66,14 +66,8 @@ func TestStandardizer(t *testing.T) {
 		3, 0.1, 1e6 + 1,
 		6, 0.1, 1e6 + 3,
 	}}
-	s, err := FitStandardizer(train)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.Apply(train)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(FitStandardizer(train))(t)
+	got := must(s.Apply(train))(t)
 	std := math.Sqrt(3.5) // standard deviation of 1, 2, 3, 6
 	for i, first := range []float64{-2 / std, -1 / std, 0, 3 / std} {
 		want := []float64{first, 0, float64(2*(i%2) - 1)}
@@ -85,10 +79,7 @@ func TestStandardizer(t *testing.T) {
 	}
 	// New rows are standardized with the statistics of the training set. A column that is constant in the training set
 	// becomes 0.
-	test, err := s.Apply(&Data{Dim: 3, Classes: 2, Y: []int{0}, X: []float32{3 + 10, 7, 1e6 + 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test := must(s.Apply(&Data{Dim: 3, Classes: 2, Y: []int{0}, X: []float32{3 + 10, 7, 1e6 + 2}}))(t)
 	if math.Abs(float64(test.X[0])-10/std) > 1e-6 || test.X[1] != 0 || test.X[2] != 0 {
 		t.Errorf("test row %v", test.X)
 	}
@@ -114,5 +105,16 @@ func TestClinicalDraws(t *testing.T) {
 	const want = 0x307ed0db3b7282b1
 	if got := digest(long.X...) ^ digest(long.Y...); got != want {
 		t.Errorf("digest %#x, want %#x as on every processor", got, uint64(want))
+	}
+}
+
+// must returns a result that a test needs.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
 	}
 }

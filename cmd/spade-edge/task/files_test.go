@@ -46,10 +46,7 @@ func TestLoadFiles(t *testing.T) {
 		"x\ty\tward\n"+lines(10, "%d\t%s\tnorth", "yes"),
 	)
 	spec := Spec{Label: "y", OneHot: []string{"ward"}, Drop: []string{"own"}, Missing: "indicator", Seed: 3}
-	all, err := loadFiles(spec, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(loadFiles(spec, files))(t)
 	if want := []string{"x", "ward=east", "ward=north", "ward=west", "x missing", "bias"}; !slices.Equal(all.Train.Features, want) {
 		t.Errorf("columns are %q, want %q", all.Train.Features, want)
 	}
@@ -79,14 +76,8 @@ func TestLoadFiles(t *testing.T) {
 	}
 
 	// The fitted recipe, applied to the same files, produces the same bits.
-	r, err := all.Recipe(ModelSpec{Name: SoftmaxModel}, "three files")
-	if err != nil {
-		t.Fatal(err)
-	}
-	applied, err := r.Apply(Spec{TestFraction: 0.2, Seed: 3, Files: files})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(all.Recipe(ModelSpec{Name: SoftmaxModel}, "three files"))(t)
+	applied := must(r.Apply(Spec{TestFraction: 0.2, Seed: 3, Files: files}))(t)
 	if !reflect.DeepEqual(applied.Train, all.Train) || !reflect.DeepEqual(applied.Test, all.Test) ||
 		!reflect.DeepEqual(applied.Each()[1].Test, all.Each()[1].Test) {
 		t.Error("the recipe makes other samples of the files")
@@ -99,14 +90,8 @@ func TestOneNameInFiles(t *testing.T) {
 	files := hospitals(t, "x,ward,y\n"+lines(20, "%d,1,%s", "0", "1"), "x,ward,y\n"+lines(20, "%d,1.0,%s", "0.0", "1.0"))
 	for range 2 {
 		slices.Reverse(files)
-		all, err := loadFiles(Spec{Label: "y", OneHot: []string{"ward"}}, files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := all.Recipe(ModelSpec{Name: SoftmaxModel}, "two files")
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must(loadFiles(Spec{Label: "y", OneHot: []string{"ward"}}, files))(t)
+		r := must(all.Recipe(ModelSpec{Name: SoftmaxModel}, "two files"))(t)
 		for _, records := range []bool{false, true} {
 			set, err := r.Apply(Spec{Source: "csv:" + files[1], Records: records})
 			if err != nil || len(all.Spec.Labels) != 2 || len(all.Train.Features) != 3 || set.Lost > 0 || set.Train.Len() != 16 {
@@ -171,10 +156,7 @@ func TestLoadFilesTrailing(t *testing.T) {
 // The range of a target is computed from all files together.
 func TestLoadFilesTarget(t *testing.T) {
 	files := hospitals(t, "x,y\n"+lines(10, "%[1]d,%[1]d.0%[2]s", ""), "y,x\n"+lines(10, "1%[1]d,%[1]d%[2]s", ""))
-	all, err := loadFiles(Spec{Target: "y"}, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(loadFiles(Spec{Target: "y"}, files))(t)
 	if all.Train.Range.Low != 0 || all.Train.Range.High != 19 || len(all.Each()[1].Train.Target) != all.Each()[1].Train.Len() {
 		t.Errorf("range %v, %d targets of %d samples", all.Train.Range, len(all.Each()[1].Train.Target), all.Each()[1].Train.Len())
 	}

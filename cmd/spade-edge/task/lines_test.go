@@ -77,14 +77,8 @@ func TestEveryLine(t *testing.T) {
 			if c.missing == "" {
 				fit.Source = ownFile(t, "a,c,y\n1,x,no\n2,z,yes\n")
 			}
-			recipe, err := Fit(fit, ModelSpec{Name: SoftmaxModel}, "a test")
-			if err != nil {
-				t.Fatal(err)
-			}
-			set, err := recipe.Apply(Spec{Source: own, Whole: true, Records: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			recipe := must(Fit(fit, ModelSpec{Name: SoftmaxModel}, "a test"))(t)
+			set := must(recipe.Apply(Spec{Source: own, Whole: true, Records: true}))(t)
 			if set.Train.Len() != 5 {
 				t.Fatalf("%d records, want 5", set.Train.Len())
 			}
@@ -108,15 +102,9 @@ func TestEveryLine(t *testing.T) {
 // TestEveryLineRepeats checks that errors of one kind are reported once, with the number of lines, and that all lines of
 // a cell with line breaks count as one kind.
 func TestEveryLineRepeats(t *testing.T) {
-	recipe, err := Fit(Spec{Source: ownFile(t, "a,y\n1,no\n2,yes\n"), Label: "y", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	recipe := must(Fit(Spec{Source: ownFile(t, "a,y\n1,no\n2,yes\n"), Label: "y", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test"))(t)
 	own := ownFile(t, "a,y\n"+strings.Repeat("2020-01-01,no\n", 20)+strings.Repeat("abc,no\n", 20)+"1,no\n")
-	set, err := recipe.Apply(Spec{Source: own, Whole: true, Records: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(recipe.Apply(Spec{Source: own, Whole: true, Records: true}))(t)
 	m := recipe.Model.New(set.Train)
 	for i := range 41 {
 		if loss, err := m.Loss(t.Context(), make([]float32, m.Dim()), i); err != nil || math.IsNaN(loss) != (i < 40) {
@@ -127,16 +115,13 @@ func TestEveryLineRepeats(t *testing.T) {
 		t.Errorf("%d of %d rows are lost: %v", set.Lost, set.Rows, set.Unread)
 	}
 	broken := ownFile(t, "note,a,y\n,1,no\n"+strings.Repeat("\"one\n\ntwo, three\nfour\",2,yes\n", 5)+",x,no\n,3,yes\n")
-	parts, err := recipe.Apply(Spec{Source: broken, Whole: true, Records: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must(recipe.Apply(Spec{Source: broken, Whole: true, Records: true}))(t)
 	if text := fmt.Sprint(parts.Unread); parts.Rows != 23 || parts.Lost != 21 || len(parts.Unread) != 1 || !strings.Contains(text, "line 3: ") ||
 		!strings.Contains(text, "first of 21 such lines") {
 		t.Errorf("%d of %d rows are lost: %v", parts.Lost, parts.Rows, parts.Unread)
 	}
 	// The test set contains only records that could be read.
-	if set, err = recipe.Apply(Spec{Source: own, TestFraction: 0.5, Records: true}); err != nil || set.Train.Len() != 20 ||
+	if set, err := recipe.Apply(Spec{Source: own, TestFraction: 0.5, Records: true}); err != nil || set.Train.Len() != 20 ||
 		set.Test.Len() > 1 {
 		t.Errorf("%d and %d records, %v", set.Train.Len(), set.Test.Len(), err)
 	}
@@ -174,10 +159,7 @@ func TestRecordsRefused(t *testing.T) {
 	}
 	own := ownFile(t, "a,y\n1,no\n,yes\n3,no\n4,yes\n")
 	s := Spec{Source: own, Label: "y", Missing: dropRows, Whole: true}
-	recipe, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "a test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	recipe := must(Fit(s, ModelSpec{Name: SoftmaxModel}, "a test"))(t)
 	if _, err = recipe.Apply(Spec{Source: own, Records: true}); err == nil || !strings.Contains(err.Error(), `missing.rule is "drop"`) {
 		t.Errorf("drop in a recipe: %v", err)
 	}

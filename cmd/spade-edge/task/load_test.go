@@ -19,10 +19,7 @@ func TestLoadCSV(t *testing.T) {
 	}
 	spec := Spec{Source: ownFile(t, b.String()), Label: "class", Drop: []string{"id"},
 		OneHot: []string{"ward"}, Labels: []string{"yes", "no"}}
-	set, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(Load(spec))(t)
 	// There are 17 samples of each of the classes "no" and "yes"; a fifth of 17, rounded, is 3.
 	if set.Train.Len() != 28 || set.Test.Len() != 6 || set.Train.Classes != 2 ||
 		!slices.Equal(set.Test.ClassNames, []string{"yes", "no"}) {
@@ -43,9 +40,7 @@ func TestLoadCSV(t *testing.T) {
 
 	no, yes := false, true
 	spec.Labels, spec.Standardize, spec.Bias, spec.PCA, spec.TestFraction = nil, &no, &yes, 2, 0.5
-	if set, err = Load(spec); err != nil {
-		t.Fatal(err)
-	}
+	set = must(Load(spec))(t)
 	if !slices.Equal(set.Spec.Labels, []string{"maybe", "no", "yes"}) || set.Train.Dim != 3 || set.Train.Classes != 3 {
 		t.Errorf("loaded %d columns, %+v", set.Train.Dim, set.Spec)
 	}
@@ -65,10 +60,7 @@ func TestLoadCSV(t *testing.T) {
 
 // Preprocessing is fitted on the training rows alone: changing a test row does not change any other row.
 func TestLoadFitsOnTrainingAlone(t *testing.T) {
-	base, err := Load(Spec{Source: "synthetic:clinical", Seed: 3, PCA: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must(Load(Spec{Source: "synthetic:clinical", Seed: 3, PCA: 3}))(t)
 	all := Clinical(clinicalPatients, 3)
 	train, test, err := Split(all.Y, 2, 0.2, 3)
 	if err != nil {
@@ -78,20 +70,10 @@ func TestLoadFitsOnTrainingAlone(t *testing.T) {
 		all.Row(i)[0] += 1000
 	}
 	held := all.Select(train)
-	s, err := FitStandardizer(held)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if held, err = s.Apply(held); err != nil {
-		t.Fatal(err)
-	}
-	p, err := FitPCA(held, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if held, err = p.Apply(held); err != nil {
-		t.Fatal(err)
-	}
+	s := must(FitStandardizer(held))(t)
+	held = must(s.Apply(held))(t)
+	p := must(FitPCA(held, 3))(t)
+	held = must(p.Apply(held))(t)
 	if !slices.Equal(held.WithBias().X, base.Train.X) {
 		t.Error("the training set depends on test rows")
 	}
@@ -143,10 +125,7 @@ func TestSpecFaults(t *testing.T) {
 func TestOnce(t *testing.T) {
 	text := "a,y\n" + strings.Repeat("1,no\n2,yes\n3,no\n", 10)
 	clean, broken := ownFile(t, text), ownFile(t, text+"4,perhaps\nx,no\n")
-	recipe, err := Fit(Spec{Source: clean, Label: "y"}, ModelSpec{Name: SoftmaxModel}, "a test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	recipe := must(Fit(Spec{Source: clean, Label: "y"}, ModelSpec{Name: SoftmaxModel}, "a test"))(t)
 	once := new(Once)
 	for seed := range uint64(3) {
 		spec := Spec{Source: broken, TestFraction: 0.5, Records: true, Seed: seed}

@@ -120,7 +120,7 @@ func TestMessyFiles(t *testing.T) {
 		"many faults":         {"a,b,c,d,e,f,g,h,i,j,k,l,y\n" + strings.Repeat("-,", 12) + "x\n", Spec{}, strings.Repeat("line 2: column \n", 10) + "2 more errors"},
 		"too many categories": {"a,y\n" + numbered(maxValues+1, "%d,1\n"), Spec{OneHot: []string{"a"}}, `column "a" has more than 1000 distinct values`},
 		"too many classes":    {"a,y\n" + numbered(maxValues+1, "1,%d\n"), Spec{}, `column "y" has more than 1000 distinct values`},
-		"nothing is whole":    {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header that can be used"},
+		"nothing is whole":    {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header that can be used: a row to learn from needs a label"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.spec.Label = "y"
@@ -146,18 +146,9 @@ func TestDigits(t *testing.T) {
 		}
 		source := ownFile(t, file)
 		for _, missing := range []string{"", "mean"} {
-			r, err := Fit(Spec{Source: source, Label: "y", Missing: missing, Whole: true}, ModelSpec{Name: SoftmaxModel}, "itself")
-			if err != nil {
-				t.Fatal(err)
-			}
-			set, err := r.Apply(Spec{Source: source, Whole: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw, err := r.Raw(Spec{Source: source}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(Fit(Spec{Source: source, Label: "y", Missing: missing, Whole: true}, ModelSpec{Name: SoftmaxModel}, "itself"))(t)
+			set := must(r.Apply(Spec{Source: source, Whole: true}))(t)
+			raw := must(r.Raw(Spec{Source: source}, nil))(t)
 			step := 1 / r.Standardize.Std[0] * (raw.Value(1, 0) - raw.Value(0, 0))
 			for i := 1; i < 60; i++ {
 				if got := float64(set.Train.Row(i)[0]) - float64(set.Train.Row(i - 1)[0]); math.Abs(got/step-1) > 1e-3 || raw.Value(i, 0) <= raw.Value(i-1, 0) {
@@ -165,10 +156,7 @@ func TestDigits(t *testing.T) {
 				}
 			}
 		}
-		set, err := Load(Spec{Source: source, Target: "a", Drop: []string{"y"}, Whole: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must(Load(Spec{Source: source, Target: "a", Drop: []string{"y"}, Whole: true}))(t)
 		goal := ModelSpec{Name: LinearModel}.New(set.Train).goal
 		if slices.Sort(goal); len(slices.Compact(goal)) < 50 {
 			t.Errorf("%s: %d different targets of 60", name, len(slices.Compact(goal)))

@@ -25,14 +25,8 @@ func TestMissing(t *testing.T) {
 		"drop":      {"a ward=x ward=z b bias", 5, nil},
 	} {
 		s := Spec{Source: source, Label: "y", OneHot: []string{"ward"}, Missing: rule, Standardize: &no, Seed: 1, TestFraction: 0.25}
-		set, err := Load(s)
-		if err != nil {
-			t.Fatal(rule, err)
-		}
-		r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "itself")
-		if err != nil {
-			t.Fatal(rule, err)
-		}
+		set := must(Load(s))(t)
+		r := must(Fit(s, ModelSpec{Name: SoftmaxModel}, "itself"))(t)
 		got := strings.Join(set.Train.Features, " ")
 		if n := set.Train.Len() + set.Test.Len(); n != want.rows || got != want.features || r.Missing.Rule != rule {
 			t.Errorf("%s: %d rows of %s, want %d of %s", rule, n, got, want.rows, want.features)
@@ -83,14 +77,8 @@ func TestMissingNamed(t *testing.T) {
 		"indicator:ward,*": {"a missing", "ward missing", "b missing"},
 	} {
 		s.Missing = missing
-		r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "here")
-		if err != nil {
-			t.Fatal(missing, err)
-		}
-		set, err := r.Apply(Spec{Source: there, Whole: true, Seed: 1})
-		if err != nil {
-			t.Fatal(missing, err)
-		}
+		r := must(Fit(s, ModelSpec{Name: SoftmaxModel}, "here"))(t)
+		set := must(r.Apply(Spec{Source: there, Whole: true, Seed: 1}))(t)
 		if r.Missing.Rule != "indicator" || !slices.Equal(set.Train.Features[4:len(set.Train.Features)-1], want) {
 			t.Errorf("%s: rule %s, columns %q, want %q at the end", missing, r.Missing.Rule, set.Train.Features, want)
 		}
@@ -123,10 +111,7 @@ func TestMissingAtAMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := ownFile(t, "a;ward;class;b\n1,5;Z;NO;2\n-;;yes;NA\n3;x;;4\n5,25;x;Yes;6\n7;z;no;8\n1;x;yes;2\n3;z;no;1\n")
-	set, err := r.Apply(Spec{Source: own, TestFraction: 0.34, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(r.Apply(Spec{Source: own, TestFraction: 0.34, Seed: 1}))(t)
 	var rows []string
 	for _, d := range []*Data{set.Train, set.Test} {
 		for i := range d.Y {

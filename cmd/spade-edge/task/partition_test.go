@@ -10,15 +10,6 @@ import (
 var allPartitions = []string{"iid", "dirichlet:0.3", "dirichlet:100", "dirichlet:0.001", "dirichlet:0.3,unbalanced",
 	"dirichlet:0.01,unbalanced", "pathological:1", "pathological:2"}
 
-func mustPartition(t *testing.T, text string) Partition {
-	t.Helper()
-	p, err := ParsePartition(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // labels returns n labels in random order; the share of a class decreases with its number.
 func labels(n, classes int, seed uint64) []int {
 	s := testStream(seed)
@@ -31,11 +22,11 @@ func labels(n, classes int, seed uint64) []int {
 
 func TestParsePartition(t *testing.T) {
 	for _, text := range allPartitions {
-		if got := mustPartition(t, text).String(); got != text {
+		if got := must(ParsePartition(text))(t).String(); got != text {
 			t.Errorf("%s reads back as %s", text, got)
 		}
 	}
-	if (Partition{}) != mustPartition(t, "iid") {
+	if (Partition{}) != must(ParsePartition("iid"))(t) {
 		t.Error("the zero value is not iid")
 	}
 	for _, text := range []string{"", "IID", "iid:", "iid:3", "dirichlet", "dirichlet:", "dirichlet:0", "dirichlet:-1",
@@ -54,7 +45,7 @@ func TestParsePartition(t *testing.T) {
 // TestAssign checks that every rule uses each sample once, leaves no client empty, and depends on the seed.
 func TestAssign(t *testing.T) {
 	for _, text := range allPartitions {
-		p := mustPartition(t, text)
+		p := must(ParsePartition(text))(t)
 		for _, c := range []struct{ samples, classes, clients int }{{1, 2, 1}, {7, 2, 7}, {100, 3, 1}, {500, 2, 31},
 			{999, 10, 13}, {2100, 4, 1000}} {
 			if p.shards > 0 && c.clients*p.shards > c.samples {
@@ -128,10 +119,7 @@ func TestSkewGrowsAsAlphaFalls(t *testing.T) {
 		last := -1.0
 		for _, a := range []string{"100", "1", "0.3", "0.05"} {
 			text := "dirichlet:" + a + tail
-			parts, err := mustPartition(t, text).Assign(y, classes, clients, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			parts := must(must(ParsePartition(text))(t).Assign(y, classes, clients, 1))(t)
 			s := skew(y, classes, parts)
 			if s <= last {
 				t.Errorf("skew %v of %s is not above that of the one before, %v", s, text, last)
@@ -147,10 +135,7 @@ func TestPathologicalShards(t *testing.T) {
 	for i := range y {
 		y[i] = i % classes
 	}
-	parts, err := mustPartition(t, "pathological:2").Assign(y, classes, clients, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must(must(ParsePartition("pathological:2"))(t).Assign(y, classes, clients, 1))(t)
 	seen := map[int]int{}
 	for i, part := range parts {
 		held := map[int]bool{}
@@ -214,7 +199,7 @@ func TestAssignFaults(t *testing.T) {
 		{"iid", nil, 1, []string{"0 samples", "1 clients"}},
 		{"iid", []int{0, 1, 2}, 4, []string{"sample 2 has class 2", "3 samples", "4 clients"}},
 	} {
-		_, err := mustPartition(t, c.partition).Assign(c.y, 2, c.clients, 1)
+		_, err := must(ParsePartition(c.partition))(t).Assign(c.y, 2, c.clients, 1)
 		for _, want := range c.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s over %d clients: error %v, want one with %q", c.partition, c.clients, err, want)
@@ -231,10 +216,7 @@ func TestPartitionBits(t *testing.T) {
 		"dirichlet:0.3,unbalanced": 0xe247c6ccbc6a0020,
 		"pathological:2":           0x42525b2a0847cfe0,
 	} {
-		parts, err := mustPartition(t, text).Assign(y, 3, 20, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := must(must(ParsePartition(text))(t).Assign(y, 3, 20, 1))(t)
 		if got := digest(slices.Concat(parts...)...); got != want {
 			t.Errorf("%s has the digest %#x, want %#x as on every processor", text, got, want)
 		}

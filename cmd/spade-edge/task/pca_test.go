@@ -114,10 +114,7 @@ func TestPCAAgainstBruteForce(t *testing.T) {
 				d.X[i] = 0
 			}
 		}
-		p, err := FitPCA(d, c.n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(FitPCA(d, c.n))(t)
 		matrix := bruteCovariance(d)
 		checkEigen(t, matrix, p.Components, p.variances, 1e-9)
 		values, _ := eigen.Symmetric(matrix, c.n)
@@ -154,10 +151,7 @@ func TestPCAApplyBits(t *testing.T) {
 				p.Components[k][j], p.Mean[j] = s.Normal(), s.Normal()
 			}
 		}
-		out, err := p.Apply(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must(p.Apply(d))(t)
 		for i := range d.Len() {
 			for k, v := range p.Components {
 				z := 0.0
@@ -186,10 +180,7 @@ func TestPCAEdges(t *testing.T) {
 		c[i/2] += s
 		d.X, d.Y = append(d.X, c...), append(d.Y, i%2)
 	}
-	p, err := FitPCA(d, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(FitPCA(d, 4))(t)
 	checkEigen(t, bruteCovariance(d), p.Components, p.variances, 1e-12)
 	for k, want := range []float64{0.5, 0.5, 0, 0} {
 		if math.Abs(p.variances[k]-want) > 1e-12 || p.variances[k] < 0 {
@@ -239,14 +230,8 @@ func TestPCAShapes(t *testing.T) {
 		}
 		for _, processors := range []int{1, 2, 5} {
 			runtime.GOMAXPROCS(processors)
-			p, err := FitPCA(d, c.n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			projected, err := p.Apply(d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(FitPCA(d, c.n))(t)
+			projected := must(p.Apply(d))(t)
 			got := digest(append(slices.Concat(p.Components...), p.Scale)...) ^ digest(p.variances...) ^ digest(projected.X...)
 			if got != c.want {
 				t.Errorf("%d x %d on %d processors: digest %#x, want %#x", c.rows, c.dim, processors, got, c.want)

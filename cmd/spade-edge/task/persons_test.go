@@ -30,10 +30,7 @@ func visits(t *testing.T, persons int) string {
 // TestPersonsStayTogether checks that all rows of a person go to one part of the test split and to one client, and that
 // the column of persons is not a feature.
 func TestPersonsStayTogether(t *testing.T) {
-	set, err := Load(Spec{Source: visits(t, 40), Label: "ill", Person: "who", Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(Load(Spec{Source: visits(t, 40), Label: "ill", Person: "who", Seed: 3}))(t)
 	if set.Train.Dim != 2 || set.Train.Len()+set.Test.Len() != 100 || set.Train.Places() != 4 {
 		t.Fatalf("%d columns, %d and %d rows, %d places", set.Train.Dim, set.Train.Len(), set.Test.Len(), set.Train.Places())
 	}
@@ -42,10 +39,7 @@ func TestPersonsStayTogether(t *testing.T) {
 			t.Fatalf("person %d is in both parts", who)
 		}
 	}
-	parts, err := Partition{}.Deal(set.Train, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must(Partition{}.Deal(set.Train, 3, 1))(t)
 	rows, seen := 0, map[int]int{}
 	for client, part := range parts {
 		rows += len(part)
@@ -64,10 +58,7 @@ func TestPersonsStayTogether(t *testing.T) {
 // A recipe finds the persons in a device's file, and its JSON form keeps the name of their column.
 func TestPersonsByRecipe(t *testing.T) {
 	source := visits(t, 12)
-	recipe, err := Fit(Spec{Source: source, Label: "ill", Person: "who", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	recipe := must(Fit(Spec{Source: source, Label: "ill", Person: "who", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test"))(t)
 	set, err := recipe.Apply(Spec{Source: source, Whole: true})
 	if err != nil || recipe.Person != "who" || set.Train.Places() != 4 {
 		t.Fatalf("%+v, %v, want persons with up to 4 rows", recipe, err)
@@ -87,10 +78,7 @@ func TestPersonsByRecipe(t *testing.T) {
 // and that rows of a person beyond the number of places are never queried. Single queries and batches return the same
 // bits.
 func TestPlaces(t *testing.T) {
-	set, err := Load(Spec{Source: visits(t, 9), Label: "ill", Person: "who", Whole: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(Load(Spec{Source: visits(t, 9), Label: "ill", Person: "who", Whole: true}))(t)
 	for _, spec := range []ModelSpec{{Name: SoftmaxModel}, {Name: PerceptronModel, Hidden: 2}} {
 		plain := spec.New(set.Train)
 		placed := plain.InPlaces(3)

@@ -56,14 +56,8 @@ func predictors(t *testing.T) map[string]predictor {
 					model.Name = LinearModel
 				}
 			}
-			r, err := Fit(s, model, "itself")
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := r.Predictor(parameters(r.Dim(), 1, 3))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(Fit(s, model, "itself"))(t)
+			p := must(r.Predictor(parameters(r.Dim(), 1, 3)))(t)
 			all[kind+", "+name] = predictor{p, s.Source}
 		}
 	}
@@ -76,16 +70,10 @@ func TestPredictions(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
 			r := p.recipe
-			table, err := p.read(p.source, nil, 0, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must(p.read(p.source, nil, 0, true))(t)
 			d := table.data(r) // all samples, without a test split
 			of := func(clean *Data) [][]float64 {
-				answers, err := r.Model.New(r.project(clean)).Answers(p.model)
-				if err != nil {
-					t.Fatal(err)
-				}
+				answers := must(r.Model.New(r.project(clean)).Answers(p.model))(t)
 				return answers
 			}
 			score := func(answer []float64, class int) float64 {
@@ -101,16 +89,10 @@ func TestPredictions(t *testing.T) {
 				}
 				return math.Log(answer[class]) - sum/float64(len(answer))
 			}
-			said, err := p.Predict(p.source, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			said := must(p.Predict(p.source, nil, 0))(t)
 			clean, m, answers, at := r.clean(d), r.Model.New(r.prepare(d)), of(r.clean(d)), 0
 			for i, one := range said {
-				loss, err := m.Loss(t.Context(), p.model, i)
-				if err != nil {
-					t.Fatal(err)
-				}
+				loss := must(m.Loss(t.Context(), p.model, i))(t)
 				want := 0.0
 				for k, q := range one.Probability {
 					if k == d.Y[i] {
@@ -190,10 +172,7 @@ func TestPredictFaults(t *testing.T) {
 	dir := folder(t, map[string][]byte{"images-idx3-ubyte": threeImages, "labels-idx1-ubyte": threeLabels})
 	for pixels, want := range map[int]string{2: "<nil>", 3: "images of 2 pixels, want 3 as in the recipe"} {
 		images := &Recipe{FittedOn: "x", Source: "idx", Pixels: pixels, Classes: []string{"5", "6"}, Subset: true, Model: ModelSpec{Name: SoftmaxModel}}
-		q, err := images.Predictor(make([]float32, pixels))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(images.Predictor(make([]float32, pixels)))(t)
 		said, err := q.Predict("idx:"+dir, nil, 0)
 		if !strings.Contains(fmt.Sprint(err), want) || err == nil && len(said) != 3 {
 			t.Errorf("%d predictions of 3 images, %v, want %s", len(said), err, want)

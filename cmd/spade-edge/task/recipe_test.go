@@ -40,18 +40,9 @@ func TestRecipeIsLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := c.spec(t)
-			set, err := Load(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "itself")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := r.Apply(Spec{Source: s.Source, TestFraction: s.TestFraction, Seed: s.Seed})
-			if err != nil {
-				t.Fatal(err)
-			}
+			set := must(Load(s))(t)
+			r := must(Fit(s, ModelSpec{Name: SoftmaxModel}, "itself"))(t)
+			got := must(r.Apply(Spec{Source: s.Source, TestFraction: s.TestFraction, Seed: s.Seed}))(t)
 			for part, pair := range map[string][2]*Data{"training": {set.Train, got.Train}, "test": {set.Test, got.Test}} {
 				want, got := pair[0], pair[1]
 				if !slices.Equal(got.X, want.X) || !slices.Equal(got.Y, want.Y) || got.Dim != want.Dim ||
@@ -109,10 +100,7 @@ func handmade() *Recipe {
 func TestRecipeApply(t *testing.T) {
 	r := handmade()
 	own := ownFile(t, "class,ward,junk,a,b\nyes, x ,?,7,3\nyes,z,?,8,5\nyes,x,,9,1\nyes,x,,9,1\nyes,x,,9,1\n")
-	set, err := r.Apply(Spec{Source: own, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(r.Apply(Spec{Source: own, Seed: 1}))(t)
 	if set.Train.Len() != 4 || set.Test.Len() != 1 || set.Train.Classes != 2 || slices.Contains(set.Train.Y, 0) {
 		t.Errorf("%d + %d samples %v", set.Train.Len(), set.Test.Len(), set.Train.Y)
 	}
@@ -133,7 +121,7 @@ func TestRecipeApply(t *testing.T) {
 	}
 	r.Subset = true
 	own = ownFile(t, "ward,a,b,class\nx,1,1,maybe\nz,1,1,no\nx,1,1,no\nx,1,1,no\n")
-	if set, err = r.Apply(Spec{Source: own, TestFraction: 0.5, Seed: 1}); err != nil || set.Train.Len()+set.Test.Len() != 3 {
+	if set, err := r.Apply(Spec{Source: own, TestFraction: 0.5, Seed: 1}); err != nil || set.Train.Len()+set.Test.Len() != 3 {
 		t.Errorf("with other labels left out: %+v, %v", set, err)
 	}
 }
@@ -146,10 +134,7 @@ func TestWhole(t *testing.T) {
 	if err != nil || set.Train.Len() != 4 || set.Test.Len() != 0 || set.Spec.TestFraction != 0 {
 		t.Fatalf("%+v, %v", set, err)
 	}
-	r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(Fit(s, ModelSpec{Name: SoftmaxModel}, "nobody"))(t)
 	third := 1. / 3
 	if !slices.Equal(r.Missing.Fill, []float64{50, third, third, third}) || r.Standardize.Mean[0] != 50 || r.Standardize.Std[0] != 10 {
 		t.Errorf("fill %v, %+v", r.Missing.Fill, r.Standardize)

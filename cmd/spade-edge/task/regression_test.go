@@ -54,18 +54,9 @@ func TestTargetRecipe(t *testing.T) {
 		there += fmt.Sprintf("x;%d,5;%s;%d,0\n", 90+i*37%91, sex, 40+i%23)
 	}
 	s := Spec{Source: ownFile(t, here), Target: "rate", Missing: fillMedian, Drop: []string{"num"}, Seed: 2}
-	set, err := Load(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Fit(s, ModelSpec{PerceptronModel, 2}, "here")
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := r.Apply(Spec{Source: s.Source, Seed: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(Load(s))(t)
+	r := must(Fit(s, ModelSpec{PerceptronModel, 2}, "here"))(t)
+	again := must(r.Apply(Spec{Source: s.Source, Seed: 2}))(t)
 	for k, d := range []*Data{set.Train, set.Test} {
 		got := []*Data{again.Train, again.Test}[k]
 		if digest(got.X...) != digest(d.X...) || digest(got.Target...) != digest(d.Target...) || *got.Range != *d.Range ||

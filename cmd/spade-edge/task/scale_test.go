@@ -14,21 +14,12 @@ const scaled = "id,age,ward,bmi,ill\n1,20,a,18,no\n2,40,b,,yes\n3,60,c,31,no\n4,
 func TestScale(t *testing.T) {
 	path := ownFile(t, scaled)
 	spec := Spec{Source: path, Label: "ill", Drop: []string{"id"}, OneHot: []string{"ward"}, Missing: "indicator", Whole: true}
-	plain, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must(Load(spec))(t)
 	spec.Scale = map[string]float64{"a\u200bge": 2, "ward": 0.25} // a character without width
-	set, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(Load(spec))(t)
 	want := []float64{2, 0.25, 0.25, 0.25, 1, 1, 1} // age, three wards, bmi, marker of missing bmi, ones
 	spec.Scale["*"] = 0.5
-	rest, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rest := must(Load(spec))(t)
 	for i := range plain.Train.Len() {
 		for j, x := range plain.Train.Row(i) {
 			for of, by := range map[*Set]float64{set: want[j], rest: map[bool]float64{true: 0.5, false: want[j]}[j == 4]} {
@@ -43,10 +34,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("not declared: %q", set.Fitted)
 	}
 	// The recipe has the scale and produces the same bits. If no scale is declared, the recipe has none.
-	r, err := set.Recipe(ModelSpec{Name: SoftmaxModel}, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(set.Recipe(ModelSpec{Name: SoftmaxModel}, "x"))(t)
 	again, err := r.Apply(Spec{Source: spec.Source, Whole: true})
 	if err != nil || !slices.Equal(again.Train.X, set.Train.X) || plain.recipe.Standardize.Scale != nil {
 		t.Errorf("by the recipe %v: %v", again, err)

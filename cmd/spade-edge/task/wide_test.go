@@ -18,14 +18,8 @@ func TestWideHeader(t *testing.T) {
 	text.WriteString("label\n" + strings.Repeat("1,", columns) + "x\n" + strings.Repeat("2,", columns) + "y\n")
 	began := time.Now()
 	spec := Spec{Label: "label", Drop: []string{"c7"}, OneHot: []string{"c9"}}
-	r, err := readCSV(strings.NewReader(text.String()), "wide", false, spec.columns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := readCSV(strings.NewReader(text.String()), "each line is a row", true, layout(spec.columns).like(r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(readCSV(strings.NewReader(text.String()), "wide", false, spec.columns))(t)
+	other := must(readCSV(strings.NewReader(text.String()), "each line is a row", true, layout(spec.columns).like(r)))(t)
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it took %v", took)
 	}
