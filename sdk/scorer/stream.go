@@ -130,8 +130,8 @@ func (w *worker) rest() {
 	}
 }
 
-// live runs a process until it ends, and returns the reason why it ended. When live returns, the process and its
-// descendants are gone.
+// live runs a process until it ends, and returns the reason why it ended. When live returns, the process is gone, and so are
+// its descendants unless the oracle is being closed.
 func (w *worker) live() error {
 	w.asked, w.served = 0, false
 	p, err := start(w.cfg.Program, w.mark+strconv.Itoa(w.number))
@@ -152,7 +152,9 @@ func (w *worker) live() error {
 	if p.left() && p.unfinished > 0 {
 		rest = fmt.Sprintf("; it wrote %d bytes of an unfinished message", p.unfinished)
 	}
-	sweep(p.mark + "\x00") // kills children in other sessions or groups
+	if w.ctx.Err() == nil { // else Close sweeps once for all workers
+		sweep(p.mark + "\x00") // kills children in other sessions or groups
+	}
 	writing.Wait()
 	rest += p.lastWords()
 	if !w.served {
