@@ -40,14 +40,6 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	return o, nil
 }
 
-// tell passes the result of a worker's first start to OpenStream. Results of later starts are dropped.
-func (o *Oracle) tell(err error) {
-	select {
-	case o.opened <- err:
-	default:
-	}
-}
-
 // worker keeps one process running. Only one goroutine uses a worker.
 type worker struct {
 	*Oracle
@@ -56,6 +48,15 @@ type worker struct {
 	task   *task // current task, or nil
 	served bool  // the process that failed last had sent its hello
 	asked  int   // number of the task's open queries, from the first, that the process has
+	told   bool  // OpenStream has the result of the first start
+}
+
+// tell passes the result of the worker's first start to OpenStream.
+func (w *worker) tell(err error) {
+	if !w.told {
+		w.told = true
+		w.opened <- err // does not block: there is room for one result of each worker
+	}
 }
 
 type message struct {
