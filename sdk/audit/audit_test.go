@@ -164,7 +164,7 @@ func recost(c *certificate.Certificate) {
 }
 
 // TestRefusesForgeries checks that Certificate refuses a certificate that is signed by its member but contradicts the
-// fleet, the member's last release or the member's neighbors.
+// fleet, the member's last release or the member's neighbors. [TestEveryFieldIsChecked] changes each field alone.
 func TestRefusesForgeries(t *testing.T) {
 	w := newAudited(t, nil)
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
@@ -198,29 +198,20 @@ func TestRefusesForgeries(t *testing.T) {
 			"releases[0]: is clip 1 and sigma 8 from round 2 on, want"},
 		"too many": {both(dpmech.Spend{First: 1, Rounds: 6, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}),
 			"rounds: is 6 with reserved_unmade, want at most 5"},
-		"unmade":      {func(c *certificate.Certificate) { c.ReservedUnmade = 3 }, "plus 3 (reserved_unmade)"},
-		"another run": {func(c *certificate.Certificate) { c.Run = "earlier" }, "run: is earlier, want ward-study"},
 		"another run's name": {func(c *certificate.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" },
 			"run: is x, want ward-study"},
-		"another fleet": {func(c *certificate.Certificate) { c.Fleet = strings.Repeat("00", 32) }, "fleet: is"},
 		"a stranger": {func(c *certificate.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" },
 			"member: is x, want [a b c d]"},
 		"another member": {func(c *certificate.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" },
 			"signature: audit: certificate: it was made with the key"},
-		"another delta": {func(c *certificate.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) },
-			"delta: is 0.001, want 1e-05"},
 		"another limit": {func(c *certificate.Certificate) { c.Limit.Epsilon = 13 },
 			"limit: is epsilon 13 at delta 1e-05 (zcdp), want epsilon 12"},
-		"another accounting": {func(c *certificate.Certificate) { c.Limit.Accounting = dpmech.GDP },
-			"limit: is epsilon 12 at delta 1e-05 (gdp)"},
 		"no limit":          {func(c *certificate.Certificate) { c.Limit = nil }, "limit: is null, want"},
 		"another cool-down": {func(c *certificate.Certificate) { c.Cooldown = 9 }, "cooldown_rounds: is 9, want 2"},
 		"nothing taken as public": {func(c *certificate.Certificate) { c.ConditionalOn = []string{} },
 			"conditional_on: is empty, want"},
 		"less not covered": {func(c *certificate.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
 		"no ledger":        {func(c *certificate.Certificate) { c.Lifetime = nil }, "head: refers to ledger"},
-		"another ledger": {func(c *certificate.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) },
-			"but the certificate's lifetime field refers to ledger {0000"},
 		"a ledger with other lines": {func(c *certificate.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) },
 			"but the certificate's lifetime field refers to ledger {"},
 		"a ledger that cannot be": {func(c *certificate.Certificate) {
@@ -277,7 +268,6 @@ func TestRefusesForgeries(t *testing.T) {
 
 func TestRefusesOtherSignatures(t *testing.T) {
 	w := newAudited(t, nil)
-	otherOne := w.sealed(t, "a")
 	for name, x := range map[string]struct {
 		change func(c *certificate.Certificate)
 		want   string
@@ -294,10 +284,6 @@ func TestRefusesOtherSignatures(t *testing.T) {
 			}
 			c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("a"), message))
 		}, "signature: audit: certificate: the signature matches none"},
-		"of another certificate": {func(c *certificate.Certificate) { c.Signature = otherOne.Signature },
-			"signature: audit: certificate: the signature matches none"},
-		"of a release": {func(c *certificate.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) },
-			"signature: audit: certificate: the signature matches none"},
 		"none": {func(c *certificate.Certificate) {
 			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, certificate.NotSigned)
 		}, `signature: is empty, want one by "b"`},

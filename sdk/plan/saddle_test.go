@@ -13,124 +13,116 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
+// lossAt is a loss without a context.
+type lossAt func(x []float32, sample int) float64
+
+// entropy returns the cross-entropy of a class.
+func entropy(logits []float64, class int) float64 {
+	sum := 0.0
+	for _, z := range logits {
+		sum += math.Exp(z)
+	}
+	return math.Log(sum) - logits[class]
+}
+
 // hidden returns the number of parameters and the loss of a network with one hidden layer of tanh units. The parameters
 // are the weights of each unit, followed by each output's weights for the units. With bias, the weights of each unit
 // and of each output are followed by a bias.
-func hidden(in, units, out int, bias bool) (dim int, loss sdk.OracleFunc) {
-	one := 0
+func hidden(in, units, out int, bias bool) (dim int, loss lossAt) {
+	var ones []float64 // what a bias is multiplied with
 	if bias {
-		one = 1
+		ones = []float64{1}
 	}
-	feature := func(sample, j int) float64 { return math.Sin(float64(1 + 7*sample + 3*j)) }
-	return units*(in+one) + out*(units+one), func(_ context.Context, x []float32, sample int) (float64, error) {
-		var h []float64
-		for range units {
+	one := len(ones)
+	layer := func(x []float32, from []float64, n int) (to []float64, rest []float32) {
+		from = append(from, ones...)
+		for range n {
 			z := 0.0
-			for j := range in {
-				z += float64(x[j]) * feature(sample, j)
+			for j, v := range from {
+				z += float64(x[j]) * v
 			}
-			if bias {
-				z += float64(x[in])
-			}
-			h, x = append(h, math.Tanh(z)), x[in+one:]
+			to, x = append(to, z), x[len(from):]
 		}
-		var logits []float64
-		for range out {
-			z := 0.0
-			for u := range units {
-				z += float64(x[u]) * h[u]
-			}
-			if bias {
-				z += float64(x[units])
-			}
-			logits, x = append(logits, z), x[units+one:]
+		return to, x
+	}
+	return units*(in+one) + out*(units+one), func(x []float32, sample int) float64 {
+		var features []float64
+		for j := range in {
+			features = append(features, math.Sin(float64(1+7*sample+3*j)))
 		}
-		sum := 0.0
-		for _, z := range logits {
-			sum += math.Exp(z)
+		h, x := layer(x, features, units)
+		for u := range h {
+			h[u] = math.Tanh(h[u])
 		}
-		return math.Log(sum) - logits[sample%out], nil
+		logits, _ := layer(x, h, out)
+		return entropy(logits, sample%out)
 	}
 }
 
 // sparse returns the number of parameters and the loss of a linear model with several classes, whose samples have few
 // nonzero columns.
-func sparse(columns, classes, few int) (dim int, loss sdk.OracleFunc) {
-	return columns * classes, func(_ context.Context, x []float32, sample int) (float64, error) {
-		random := rand.New(rand.NewPCG(9, uint64(sample)))
-		logits, sum := make([]float64, classes), 0.0
+func sparse(columns, classes, few int) (dim int, loss lossAt) {
+	return columns * classes, func(x []float32, sample int) float64 {
+		random, logits := rand.New(rand.NewPCG(9, uint64(sample))), make([]float64, classes)
 		for range few {
 			j := random.IntN(columns)
 			for c := range logits {
 				logits[c] += float64(x[c*columns+j])
 			}
 		}
-		for _, z := range logits {
-			sum += math.Exp(z)
-		}
-		return math.Log(sum) - logits[sample%classes], nil
+		return entropy(logits, sample%classes)
 	}
 }
 
 func TestSaddle(t *testing.T) {
-	type shape struct {
-		name string
-		dim  int
-		loss sdk.OracleFunc
+	check := func(name string, still bool, dim int, oracle sdk.OracleFunc) {
+		f := &sdk.Fleet{Run: "one", Dim: dim, Members: []string{"a"}, Privacy: sdk.Privacy{NonPrivate: true},
+			Method: sdk.Method{Rounds: 2, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}}}
+		for _, x0 := range [][]float32{nil, append([]float32{0.5}, make([]float32, dim-1)...)} {
+			f.X0 = x0
+			r := Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Oracle: oracle, Samples: 20},
+				func() (*state.Snapshot, error) { return nil, fs.ErrNotExist })
+			if (r.Saddle > 0) != (still && x0 == nil) || r.Saddle > dim || r.Saddle == 1 {
+				t.Errorf("%s, %d parameters from %.1v: saddle %d (oracle: %v)", name, dim, x0, r.Saddle, r.Oracle)
+			}
+		}
 	}
-	var still, others []shape
-	add := func(to *[]shape, name string, dim int, loss sdk.OracleFunc) {
-		*to = append(*to, shape{name, dim, loss})
+	sound := func(name string, still bool, dim int, loss lossAt) {
+		check(name, still, dim, func(_ context.Context, x []float32, h int) (float64, error) { return loss(x, h), nil })
 	}
 	for _, bias := range []bool{false, true} {
-		for _, s := range []struct{ in, units, out int }{{2, 1, 2}, {3, 2, 2}, {30, 8, 2}, {64, 16, 10}} {
-			dim, loss := hidden(s.in, s.units, s.out, bias)
-			add(&still, "hidden layer", dim, loss)
+		for _, s := range [][3]int{{2, 1, 2}, {3, 2, 2}, {30, 8, 2}, {64, 16, 10}} {
+			dim, loss := hidden(s[0], s[1], s[2], bias)
+			sound("hidden layer", true, dim, loss)
 		}
 	}
-	for _, s := range []struct{ columns, classes, few int }{{5, 2, 5}, {100, 3, 3}, {1000, 10, 1}, {1, 2, 1}} {
-		dim, loss := sparse(s.columns, s.classes, s.few)
-		add(&others, "linear", dim, loss)
+	for _, s := range [][3]int{{5, 2, 5}, {100, 3, 3}, {1000, 10, 1}, {1, 2, 1}} {
+		dim, loss := sparse(s[0], s[1], s[2])
+		sound("linear", false, dim, loss)
 	}
-	add(&others, "square", 4, func(_ context.Context, x []float32, h int) (float64, error) {
+	sound("square", false, 4, func(x []float32, h int) float64 {
 		off := float64(x[h%4]) - float64(h)
-		return off * off, nil
+		return off * off
 	})
-	add(&others, "constant", 4, func(context.Context, []float32, int) (float64, error) { return 1, nil })
-	calls := 0
-	add(&others, "failing later", 40, func(_ context.Context, x []float32, h int) (float64, error) {
-		if calls++; calls > 9 {
-			return 0, errors.New("no loss")
-		}
-		_, loss := hidden(2, 9, 1, true)
-		return loss(nil, x, 0)
-	})
-	add(&others, "panics later", 9, func(_ context.Context, x []float32, h int) (float64, error) {
+	sound("constant", false, 4, func([]float32, int) float64 { return 1 })
+	sound("panics later", false, 9, func(x []float32, h int) float64 {
 		if x[3] != 0 {
 			panic("no")
 		}
-		return float64(x[0]), nil
+		return float64(x[0])
 	})
-	for i, s := range append(still, others...) {
-		f := &sdk.Fleet{Run: "one", Dim: s.dim, Members: []string{"a"}, Privacy: sdk.Privacy{NonPrivate: true},
-			Method: sdk.Method{Rounds: 2, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}}}
-		nothingKept := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
-		r := Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Oracle: s.loss, Samples: 20}, nothingKept)
-		if (r.Saddle > 0) != (i < len(still)) || r.Saddle > s.dim || r.Saddle == 1 {
-			t.Errorf("%s, %d parameters: saddle %d (oracle: %v)", s.name, s.dim, r.Saddle, r.Oracle)
+	calls := 0
+	_, loss := hidden(2, 9, 1, true)
+	check("failing later", false, 40, func(_ context.Context, x []float32, _ int) (float64, error) {
+		if calls++; calls > 9 {
+			return 0, errors.New("no loss")
 		}
-		f.X0 = make([]float32, s.dim)
-		f.X0[0] = 0.5
-		if r := Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Oracle: s.loss, Samples: 20}, nothingKept); r.Saddle != 0 {
-			t.Errorf("%s: a saddle of %d at a start that is not zero", s.name, r.Saddle)
-		}
-	}
+		return loss(x, 0), nil
+	})
 	// saddle does not wait for an oracle that stops answering.
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	block := make(chan struct{})
-	defer close(block)
-	if n := saddle(ctx, sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { <-block; return 0, nil }), 3, 3); n != 0 {
+	if n := saddle(ctx, sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { select {} }), 3, 3); n != 0 {
 		t.Errorf("a saddle of %d without an answer", n)
 	}
 }
