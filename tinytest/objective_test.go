@@ -24,7 +24,10 @@ func TestObjective(t *testing.T) {
 		}
 		for k := range 400 {
 			s := rng.New(uint64(k), rng.Address{Purpose: rng.Generate})
-			x := randomPoint(&s, d, []float32{1, 20}[k%2])
+			x := make([]float32, d)
+			for i := range x {
+				x[i] = []float32{1, 20}[k%2] * float32(s.IntN(257)-128) / 64
+			}
 			if v := o.Mean(x); v < 0 || v > 1 || v < floor {
 				t.Fatalf("%v at %v, want it within 0 and 1, and at least %v", v, x, floor)
 			}
@@ -55,14 +58,4 @@ func TestObjectivesOfClients(t *testing.T) {
 	if !slices.Equal(a.Minimizer(), b.Minimizer()) {
 		t.Errorf("minimizers %v and %v", a.Minimizer(), b.Minimizer())
 	}
-}
-
-// randomPoint returns a point with d coordinates. Each coordinate is a random multiple of spread/64 in [-2*spread,
-// 2*spread].
-func randomPoint(s *rng.Stream, d int, spread float32) []float32 {
-	x := make([]float32, d)
-	for i := range x {
-		x[i] = spread * float32(s.IntN(257)-128) / 64
-	}
-	return x
 }

@@ -40,35 +40,29 @@ func inMemory(maxFrame int, wrap func(i int, names []string,
 	}
 }
 
-// overTLS opens a network of websocket transports on the loopback interface.
-func overTLS(names []string) ([]transport.Transport, error) {
+// overTLS opens a network of websocket transports on the loopback interface. Each dials those before it.
+func overTLS(names []string) (all []transport.Transport, err error) {
 	key := func(name string) ed25519.PrivateKey {
 		seed := sha256.Sum256([]byte(name))
 		return ed25519.NewKeyFromSeed(seed[:])
 	}
-	var all []transport.Transport
-	nodes, peers := map[string]*ws.Transport{}, map[string][]ws.Peer{}
-	for _, name := range names {
+	var addresses []string
+	for i, name := range names {
 		cfg := ws.Config{Name: name, Key: key(name), Listen: "127.0.0.1:0", MaxFrame: 1 << 20}
-		for _, peer := range names {
-			if peer != name {
-				cfg.Peers = append(cfg.Peers, ws.Peer{Name: peer,
-					Keys: []ed25519.PublicKey{key(peer).Public().(ed25519.PublicKey)}})
+		for j, peer := range names {
+			p := ws.Peer{Name: peer, Keys: []ed25519.PublicKey{key(peer).Public().(ed25519.PublicKey)}}
+			if j < i {
+				p.Addresses = addresses[j : j+1]
+			}
+			if j != i {
+				cfg.Peers = append(cfg.Peers, p)
 			}
 		}
 		tr, err := ws.New(cfg)
 		if err != nil {
 			return all, err
 		}
-		nodes[name], peers[name], all = tr, cfg.Peers, append(all, tr)
-	}
-	for name, tr := range nodes {
-		for i, peer := range peers[name] {
-			peers[name][i].Addresses = []string{nodes[peer.Name].Addr()}
-		}
-		if err := tr.Update(peers[name]); err != nil {
-			return all, err
-		}
+		all, addresses = append(all, tr), append(addresses, tr.Addr())
 	}
 	return all, nil
 }

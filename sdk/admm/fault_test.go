@@ -9,16 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// quiet returns the models of an undisturbed run.
-func quiet(t *testing.T, change func(i int, c *Config)) [][]float32 {
-	t.Helper()
-	net := newNetwork(t, configs(4, kite, change))
-	if err := net.run(); err != nil {
-		t.Fatal(err)
-	}
-	return net.models()
-}
-
 // TestReceiveRules checks that client 2, in round 2, accepts a neighbor's valid messages and refuses invalid ones.
 func TestReceiveRules(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, nil))
@@ -67,25 +57,16 @@ func TestReceiveRules(t *testing.T) {
 }
 
 // TestBadLossNonPrivate checks that without privacy, an unavailable loss is refused with an error that names its
-// sample, and that the query stays open. After a valid answer the run is undisturbed.
+// sample, and that the query stays open.
 func TestBadLossNonPrivate(t *testing.T) {
-	want := quiet(t, nil)
-	net := newNetwork(t, configs(4, kite, nil))
+	m := newNetwork(t, configs(4, kite, nil)).machines[1]
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300} {
-		r, err := net.machines[1].Ready()
-		if err != nil || len(r.Queries) == 0 {
-			t.Fatal("no question")
+		if r, err := m.Ready(); err != nil || len(r.Queries) != 1 || r.Queries[0].Sample != 0 {
+			t.Fatalf("open are %v, %v, want the query of sample 0", r.Queries, err)
 		}
-		err = net.machines[1].Answer(bad)
-		if err == nil || !strings.Contains(err.Error(), "admm: round 0: zoest: loss of sample 0 is") {
+		if err := m.Answer(bad); err == nil || !strings.Contains(err.Error(), "admm: round 0: zoest: loss of sample 0 is") {
 			t.Errorf("loss %v: %v", bad, err)
 		}
-	}
-	if err := net.run(); err != nil {
-		t.Fatal(err)
-	}
-	if !sameBits(net.models(), want) {
-		t.Error("the run after refused losses differs")
 	}
 }
 
@@ -136,22 +117,6 @@ func TestNoiseSource(t *testing.T) {
 	}
 	if _, again := net.machines[0].Ready(); again == nil {
 		t.Error("the machine went on after its source of noise had failed")
-	}
-}
-
-// TestDivergence checks that a machine whose step size is far too large reports an error and sends no infinities.
-func TestDivergence(t *testing.T) {
-	net := newNetwork(t, configs(4, kite, func(_ int, c *Config) {
-		c.Rounds, c.Beta = 500, 1e6
-	}))
-	net.loss = func(int, []float32, int) float64 { return 0.5 }
-	if err := net.run(); err != nil || net.machines[1].Outgrown() == 0 {
-		t.Errorf("error %v, clipped in release %d, want some", err, net.machines[1].Outgrown())
-	}
-	for i, x := range net.models() {
-		if beyond(x, limit) >= 0 {
-			t.Errorf("client %d ends at %v", i, x)
-		}
 	}
 }
 

@@ -34,85 +34,67 @@ func TestFlows(t *testing.T) {
 		"no noise": {5, func(int, *Config) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var cfg Config
 			net := newNetwork(t, configs(4, kite, func(i int, conf *Config) {
 				c.change(i, conf)
 				conf.Mixing, conf.Cooldown = c.mixing, 40
-				cfg = *conf
 			}))
+			cfg := net.machines[0].cfg
 			d := cfg.Estimator.Dim
-			sum, steps := make([][]float64, cfg.Last()+1), make([][]int64, cfg.Last()+1)
-			flows, z := map[[3]int][]float32{}, map[[3]int][]float32{} // by member, neighbor and release
-			before := map[[2]int][]float32{}                           // x at the start of a release, by member and release
-			p := make([][]float64, cfg.Last()+1)
-			for r := range sum {
-				sum[r], steps[r], p[r] = make([]float64, d), make([]int64, d), make([]float64, d)
-			}
-			resting := map[int][]float32{} // z of a member since the last round with data
-			net.released = func(i, round int) {
-				m := net.machines[i]
-				data := cfg.Data(round) > cfg.Data(round-1)
-				if data {
-					resting[i] = slices.Clone(m.z)
-				} else if !slices.Equal(m.z, resting[i]) {
-					t.Errorf("release %d changes z of member %d", round, i)
+			var before, z [][]float32 // the models of the release before, and each member's z since the last round with data
+			var sum []float64
+			var steps []int64
+			for r := 1; r <= cfg.Last(); r++ {
+				if err := net.round(); err != nil {
+					t.Fatal(err)
 				}
-				for k, x := range m.x {
-					sum[round][k] += float64(x)
-					if m.grid != nil {
-						steps[round][k] += int64(m.grid[k])
-					}
-					if data {
-						p[round][k] += float64(m.p[k])
-					}
-				}
-				before[[2]int{i, round + 1}] = slices.Clone(m.x)
-				for e := range m.edges {
-					at := [3]int{i, m.edges[e].peer, round}
-					flows[at] = slices.Clone(m.flow(e))
-					if data && round > 1 {
-						z[at] = slices.Clone(part(m.z, e, d))
-					}
-				}
-			}
-			if err := net.run(); err != nil {
-				t.Fatal(err)
-			}
-			for r := 2; r <= cfg.Last(); r++ {
-				onGrid := cfg.GridStep > 0 && r <= cfg.Learning()
-				for k := range d {
-					if cfg.Data(r) > cfg.Data(r-1) {
-						if math.Abs(p[r][k]) > 1e-5 {
-							t.Errorf("release %d: p sums to %v in coordinate %d", r, p[r][k], k)
+				data, onGrid := cfg.Data(r) > cfg.Data(r-1), cfg.onGrid(r)
+				newSum, newSteps, p := make([]float64, d), make([]int64, d), make([]float64, d)
+				for i, m := range net.machines {
+					for k, x := range m.x {
+						newSum[k] += float64(x)
+						p[k] += float64(m.p[k])
+						if onGrid {
+							newSteps[k] += int64(m.grid[k])
 						}
-						continue
 					}
-					if moved := sum[r][k] - sum[r-1][k]; math.Abs(moved) > 1e-5 || onGrid && steps[r][k] != steps[r-1][k] {
-						t.Errorf("release %d moves the sum of coordinate %d by %v", r, k, moved)
+					if !data && !slices.Equal(m.z, z[i]) {
+						t.Errorf("release %d changes z of member %d", r, i)
+					}
+					for e := range m.edges {
+						j := m.edges[e].peer
+						other := net.machines[j]
+						back := other.edge(i).index
+						for k, f := range m.flow(e) {
+							if f != -other.flow(back)[k] {
+								t.Errorf("release %d: flow %d of edge %d-%d is %v and %v", r, k, i, j, f, other.flow(back)[k])
+							}
+							if !data || r == 1 {
+								continue
+							}
+							got, want := float64(m.zOf(e)[k])+float64(other.zOf(back)[k]), cfg.Rho*float64(before[i][k]+before[j][k])
+							if math.Abs(got-want) > 1e-5 {
+								t.Errorf("release %d: z of edge %d-%d sum to %v in coordinate %d, want %v", r, i, j, got, k, want)
+							}
+						}
 					}
 				}
-			}
-			for at, flow := range flows {
-				back := flows[[3]int{at[1], at[0], at[2]}]
-				for k, f := range flow {
-					if f != -back[k] {
-						t.Errorf("release %d: flow %d of edge %d-%d is %v and %v", at[2], k, at[0], at[1], f, back[k])
+				for k := range d {
+					if data && math.Abs(p[k]) > 1e-5 {
+						t.Errorf("release %d: p sums to %v in coordinate %d", r, p[k], k)
+					}
+					if !data && (math.Abs(newSum[k]-sum[k]) > 1e-5 || onGrid && newSteps[k] != steps[k]) {
+						t.Errorf("release %d moves the sum of coordinate %d by %v", r, k, newSum[k]-sum[k])
 					}
 				}
-			}
-			for at, zij := range z {
-				zji, i, j := z[[3]int{at[1], at[0], at[2]}], at[0], at[1]
-				for k := range zij {
-					want := cfg.Rho * float64(before[[2]int{i, at[2]}][k]+before[[2]int{j, at[2]}][k])
-					if got := float64(zij[k]) + float64(zji[k]); math.Abs(got-want) > 1e-5 {
-						t.Errorf("release %d: z of edge %d-%d sum to %v in coordinate %d, want %v", at[2], i, j, got, k, want)
-					}
-				}
-			}
-			for k := range d {
+				before, z, sum, steps = net.models(), nil, newSum, newSteps
 				for _, m := range net.machines {
-					if apart := math.Abs(float64(m.x[k] - net.machines[0].x[k])); apart > 1e-5 {
-						t.Errorf("members end %v apart in coordinate %d", apart, k)
+					z = append(z, slices.Clone(m.z))
+				}
+			}
+			for i, x := range before {
+				for k := range x {
+					if apart := math.Abs(float64(x[k] - before[0][k])); apart > 1e-5 {
+						t.Errorf("members 0 and %d end %v apart in coordinate %d", i, apart, k)
 					}
 				}
 			}

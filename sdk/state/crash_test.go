@@ -204,7 +204,8 @@ func TestUnreadableSector(t *testing.T) {
 		}
 	}
 	for bad, want := range map[string]string{"slot-1": "", "slot-0": ErrRollback.Error(), logName: logName} {
-		s, err := sized(openOn(badDisk{d, bad}, "sim"))(testLimit)
+		d.bad = bad
+		s, err := sized(openOn(d, "sim"))(testLimit)
 		if want == "" {
 			if err != nil || len(s.Remarks()) != 1 || !strings.Contains(s.Remarks()[0], "input/output") {
 				t.Errorf("%s: %v", bad, err)

@@ -56,7 +56,10 @@ func TestLedgerEnds(t *testing.T) {
 // understates it contradicts the ledger.
 func TestDeclaredIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	l, err := CreateLedger(path, "x", dpmech.Client, nil, spentBefore)
+	if _, err := CreateLedger(path, "x", dpmech.Client, limitOf(0.9, 1e-5, dpmech.GDP), spentBefore); !errors.Is(err, dpmech.ErrBudget) {
+		t.Errorf("above the limit: %v", err)
+	}
+	l, err := CreateLedger(path, "x", dpmech.Client, nil, spentBefore) // nothing is left of the attempt
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,29 +91,4 @@ func TestDeclaredIsKept(t *testing.T) {
 			t.Errorf("understated %v: %v", understated, err)
 		}
 	}
-}
-
-// TestNewLedgerNeedsDeclaration checks that no ledger begins without a declaration, or with more than its limit covers, and
-// that nothing is left of an attempt.
-func TestNewLedgerNeedsDeclaration(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x")
-	if _, err := CreateLedger(path, "x", dpmech.Client, nil, certificate.Declaration{}); err == nil || !strings.Contains(err.Error(), "want either never_used") {
-		t.Errorf("without a declaration: %v", err)
-	}
-	if _, err := CreateLedger(path, "x", dpmech.Client, limitOf(0.9, 1e-5, dpmech.GDP), spentBefore); !errors.Is(err, dpmech.ErrBudget) {
-		t.Errorf("above the limit: %v", err)
-	}
-	for _, name := range []string{"", "a\x00b"} {
-		if _, err := CreateLedger(path, name, dpmech.Client, nil, NeverUsed); err == nil {
-			t.Errorf("data set %q was accepted", name)
-		}
-	}
-	if _, err := CreateLedger(path, "y", dpmech.Client, limitOf(8, 2, dpmech.GDP), NeverUsed); err == nil {
-		t.Error("a limit without meaning was accepted")
-	}
-	l, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = l.Close()
 }

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -297,10 +296,6 @@ func TestSystemRefuses(t *testing.T) {
 		f.Close() // this user (such as root) or this system ignores the file mode
 	} else if _, err := sized(Open(locked))(testLimit); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a directory without the right to write: %v", err)
-	}
-	err := named(&os.PathError{Op: "write", Path: "state/slot-0", Err: syscall.EIO})
-	if !errors.Is(err, syscall.EIO) || !strings.HasPrefix(err.Error(), "state: write state/slot-0") {
-		t.Errorf("an error of the system became %v", err)
 	}
 }
 

@@ -21,6 +21,14 @@ func pins(member string) []ed25519.PublicKey {
 	return []ed25519.PublicKey{old.(ed25519.PublicKey), now.(ed25519.PublicKey)}
 }
 
+// learn gives heads a release of member b, signed with a key, with a ledger's state.
+func learn(h *Heads, key string, id byte, seq uint64) error {
+	scope := signed.NewScope("r", [32]byte{}, "b")
+	r := signed.Statement{Kind: signed.Release, Round: 1, Ledger: signed.Head{ID: [16]byte{id}, Seq: seq}}
+	r.Sign(memberKey(key), scope)
+	return h.Learn(pins("b"), signed.Earlier{Scope: scope, Statement: r})
+}
+
 func TestLatestHead(t *testing.T) {
 	if (*Heads)(nil).Of(pins("b")) != nil {
 		t.Error("a nil Heads returned a statement")
@@ -30,12 +38,8 @@ func TestLatestHead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := [16]byte{7}
 	for _, seq := range []uint64{3, 5, 4} {
-		scope := signed.NewScope("r", [32]byte{}, "b")
-		r := signed.Statement{Kind: signed.Release, Round: 1, Ledger: signed.Head{ID: id, Seq: seq}}
-		r.Sign(memberKey("b"), scope)
-		if err := h.Learn(pins("b"), signed.Earlier{Scope: scope, Statement: r}); err != nil {
+		if err := learn(h, "b", 7, seq); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,24 +81,18 @@ func TestHeadsAreFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scope := signed.NewScope("r", [32]byte{}, "b")
-	learn := func(key string, id byte, seq uint64) error {
-		r := signed.Statement{Kind: signed.Release, Round: 1, Ledger: signed.Head{ID: [16]byte{id}, Seq: seq}}
-		r.Sign(memberKey(key), scope)
-		return h.Learn(pins("b"), signed.Earlier{Scope: scope, Statement: r})
-	}
 	for id := range byte(signed.MaxEarlier) {
 		key := "bz"[id%2:][:1] // the present key and the one before
-		if err := learn(key, 1+id, 3); err != nil {
+		if err := learn(h, key, 1+id, 3); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, key := range []string{"b", "z"} {
-		if err := learn(key, 99, 1000); err == nil || !strings.Contains(err.Error(), "has no room for ledger 63") {
+		if err := learn(h, key, 99, 1000); err == nil || !strings.Contains(err.Error(), "has no room for ledger 63") {
 			t.Errorf("one ledger too many: %v", err)
 		}
 	}
-	if err := learn("b", 2, 7); err != nil {
+	if err := learn(h, "b", 2, 7); err != nil {
 		t.Error(err)
 	}
 	list := h.Of(pins("b"))
@@ -103,7 +101,7 @@ func TestHeadsAreFull(t *testing.T) {
 			t.Errorf("entry %d is %+v", i, e.Ledger)
 		}
 	}
-	if len(list) != signed.MaxEarlier || learn("c", 50, 1) != nil || len(h.Of(pins("c")[1:])) != 0 {
+	if len(list) != signed.MaxEarlier || learn(h, "c", 50, 1) != nil || len(h.Of(pins("c")[1:])) != 0 {
 		t.Errorf("%d entries; a stranger's signature counts", len(list))
 	}
 }

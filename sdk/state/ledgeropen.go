@@ -170,7 +170,11 @@ func missing(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state: ledger: %w", err)
 	}
-	if m, _ := readMark(path); m != nil && m.Seq > 0 {
+	m, damaged := readMark(path)
+	if damaged != nil {
+		return fmt.Errorf("state: ledger: %w: the ledger was deleted, but its mark %s exists, and cannot be read; "+Restore, err, markPath(path))
+	}
+	if m != nil && m.Seq > 0 {
 		return fmt.Errorf("state: ledger: %w: the ledger was deleted, but its mark %s shows %d "+
 			"reservations; "+Restore, err, markPath(path), m.Seq)
 	}

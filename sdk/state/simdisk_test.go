@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -19,6 +18,7 @@ type simDisk struct {
 	files map[string][]byte
 	steps []step
 	fault func(step) error // returns the error of a step; a write with errShort is half done
+	bad   string           // the name of a file of which nothing after the header can be read
 }
 
 type step struct {
@@ -95,6 +95,9 @@ type simFile struct {
 }
 
 func (f simFile) ReadAt(b []byte, off int64) (int, error) {
+	if f.name == f.d.bad && off+int64(len(b)) > slotHeader {
+		return 0, errors.New("input/output error")
+	}
 	return bytes.NewReader(f.d.files[f.name]).ReadAt(b, off)
 }
 
@@ -238,27 +241,4 @@ func (h history) after(n int) map[string][]byte {
 		s.on(files)
 	}
 	return files
-}
-
-// badDisk is a disk with one bad file, named in the field bad: reads beyond the header of this file fail.
-type badDisk struct {
-	disk
-	bad string
-}
-
-func (d badDisk) open(name string, flag int) (file, error) {
-	f, err := d.disk.open(name, flag)
-	if name == d.bad && err == nil {
-		f = badFile{f}
-	}
-	return f, err
-}
-
-type badFile struct{ file }
-
-func (f badFile) ReadAt(b []byte, off int64) (int, error) {
-	if off+int64(len(b)) > slotHeader {
-		return 0, errors.Join(errors.New("input/output error"), io.ErrUnexpectedEOF)
-	}
-	return f.file.ReadAt(b, off)
 }

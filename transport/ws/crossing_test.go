@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -132,6 +133,11 @@ func TestRestartIsMet(t *testing.T) {
 		}
 		j, lost := i%2, ends[1-i%2].Peers()[0].Lost
 		ends[j].Close()
+		if l, err := net.Listen("tcp", at[j]); err != nil {
+			t.Skip(err) // another process took the port
+		} else {
+			l.Close()
+		}
 		ends[j] = start(t, names[j], func(c *Config) { c.Listen = at[j] }, peerOf(names[1-j]))
 		for ends[1-j].Peers()[0].Lost == lost { // until the loss is noticed: a frame sent earlier may be lost
 			time.Sleep(100 * time.Microsecond)
