@@ -105,7 +105,7 @@ func TestLyingSync(t *testing.T) {
 }
 
 // TestFullDisk checks that, if the disk fills up while the store is created or grows, the store releases the allocated
-// space and is unchanged.
+// space and is unchanged. With enough room, it grows and keeps its states.
 func TestFullDisk(t *testing.T) {
 	for _, n := range []int{0, 3} {
 		files := map[string][]byte{}
@@ -146,6 +146,10 @@ func TestFullDisk(t *testing.T) {
 		}
 		d.fault = nil
 		survives(t, d.files, n)
+		if _, err := sized(openOn(d, "sim"))(room / 2); err != nil || len(d.files["slot-0"]) != room/2+slotOverhead {
+			t.Fatalf("after %d rounds, with enough room: slots of %d bytes, %v", n, len(d.files["slot-0"]), err)
+		}
+		survives(t, d.files, n) // opened again for shorter states
 	}
 }
 

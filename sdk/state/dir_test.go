@@ -129,28 +129,6 @@ func TestDirStore(t *testing.T) {
 	}
 }
 
-// TestDirStoreGrows checks that reserving a larger size keeps a store's states, and that reserving a smaller size keeps
-// the length of its slots.
-func TestDirStoreGrows(t *testing.T) {
-	dir := filled(t, 3)
-	big := savedRound(4, 100_000)
-	d, err := sized(Open(dir))(len(big.State))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := loaded(t, d); !slices.Equal(got, []int{3, 2}) {
-		t.Fatalf("after growing the store has %v", got)
-	}
-	if err := errors.Join(d.Save(big), d.Close()); err != nil {
-		t.Fatal(err)
-	}
-	d = mustOpen(t, dir)
-	kept, err := d.Load()
-	if err != nil || len(kept) != 2 || !bytes.Equal(kept[0].State, big.State) {
-		t.Fatalf("the long state came back as %d states, %v", len(kept), err)
-	}
-}
-
 // TestSlotLayout pins the bytes of a slot, because later builds must be able to read slots of this build.
 func TestSlotLayout(t *testing.T) {
 	var b writerAt
