@@ -257,9 +257,7 @@ func TestLock(t *testing.T) {
 func TestSystemRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustWrite(t, file, nil)
 	if _, err := sized(Open(file))(testLimit); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file in place of the directory: %v", err)
 	}
@@ -277,12 +275,25 @@ func TestSystemRefuses(t *testing.T) {
 	}
 }
 
-func logLines(t *testing.T, dir string) []string {
+func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, logName))
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b
+}
+
+func mustWrite(t testing.TB, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func logLines(t *testing.T, dir string) []string {
+	t.Helper()
+	text := mustRead(t, filepath.Join(dir, logName))
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 

@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"crypto/ed25519"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,19 +54,14 @@ func TestLatestHead(t *testing.T) {
 			t.Errorf("found %+v, want one with seq 5", list)
 		}
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := mustRead(t, path)
 	at := bytes.Index(text, []byte(`"signed":"`)) + len(`"signed":"`) + 100
 	for bad, want := range map[string]string{
 		string(text[:at]) + string("01"[text[at]&1^1]) + string(text[at+1:]): "none of the member's keys",
 		string(text) + `{"key":"00"}`:                                        "line 2",
 		string(text[:len(text)/2]):                                           "line 1",
 	} {
-		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustWrite(t, path, []byte(bad))
 		if _, err := openHeads(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("damaged: %v, want %q", err, want)
 		}

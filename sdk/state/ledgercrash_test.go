@@ -63,10 +63,7 @@ func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	reserve(t, l, "other", 1, other)
 	files := map[string][]byte{}
 	for sim, name := range map[string]string{simLedger: path, simMark: markPath(path)} {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := mustRead(t, name)
 		files[sim] = b
 	}
 	return files

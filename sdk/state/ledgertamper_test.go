@@ -58,36 +58,22 @@ func TestLedgerMarkIsDamaged(t *testing.T) {
 	markUpTo(t, l, "run", 9)
 	newest := l.Head()
 	closeLedger(t, l)
-	put := func(b []byte) {
-		t.Helper()
-		if err := os.WriteFile(markPath(path), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read := func(path string) []byte {
-		t.Helper()
-		b, err := os.ReadFile(markPath(path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	both := string(read(path))
+	both := string(mustRead(t, markPath(path)))
 	sound := markFile(t, newest, "")
-	put(sound)
+	mustWrite(t, markPath(path), sound)
 	closeLedger(t, reopen(t, path))
 	for _, list := range []string{"[]", "null", "[0]", "[10]", "[4,4]", "[5,4]", "[4, 5]", `["4"]`} {
-		put(markFile(t, newest, `,"unsent":`+list))
+		mustWrite(t, markPath(path), markFile(t, newest, `,"unsent":`+list))
 		refused(t, path, "mark", "damaged")
 	}
 	line, _, _ := strings.Cut(string(sound), " ")
 	for _, b := range []string{"", "{}", "null", line, line + "\n", strings.ToUpper(both), strings.ReplaceAll(both, "seq", "Seq"),
 		both + "x", both[:block], string(make([]byte, 2*block)), line + string(make([]byte, 2*block-len(line)))} {
-		put([]byte(b))
+		mustWrite(t, markPath(path), []byte(b))
 		refused(t, path, "mark", "damaged")
 	}
 	_, elsewhere := newLedger(t, nil)
-	put(read(elsewhere))
+	mustWrite(t, markPath(path), mustRead(t, markPath(elsewhere)))
 	refused(t, path, "this is a different ledger")
 }
 
@@ -98,10 +84,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	reserve(t, l, "run", 1, 4)
 	markUpTo(t, l, "run", 4)
 	closeLedger(t, l)
-	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := mustRead(t, path)
 	m, err := readMark(path)
 	if err != nil {
 		t.Fatal(err)
@@ -215,14 +198,8 @@ func FuzzReadLedger(f *testing.F) {
 	}
 	markUpTo(f, l, "run", 1)
 	closeLedger(f, l)
-	good, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	mark, err := os.ReadFile(markPath(path))
-	if err != nil {
-		f.Fatal(err)
-	}
+	good := mustRead(f, path)
+	mark := mustRead(f, markPath(path))
 	first, _, _ := bytes.Cut(good, []byte("\n"))
 	f.Add(good, mark)
 	f.Add(good[:len(good)-3], mark)
