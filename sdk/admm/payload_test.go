@@ -32,9 +32,7 @@ func TestBothEndsHoldTheMessages(t *testing.T) {
 			}
 		}
 		for round := 1; round <= net.machines[0].cfg.Rounds; round++ {
-			if err := net.round(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, net.round())
 			messages := map[[2]int][]float32{}
 			for i, m := range net.machines {
 				for e := range m.edges {
@@ -72,9 +70,7 @@ func TestConsensusError(t *testing.T) {
 		net := newNetwork(t, configs(4, kite, change))
 		models := [][][]float32{make([][]float32, 4)} // by release
 		for round := 1; !net.allFinished(); round++ {
-			if err := net.round(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, net.round())
 			models = append(models, net.models())
 			for i, m := range net.machines {
 				st := m.Status()

@@ -203,9 +203,7 @@ func TestUnreadableSector(t *testing.T) {
 	d := newSimDisk(nil)
 	s := simOpen(t, d)
 	for r := 1; r <= 2; r++ {
-		if err := s.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Save(savedRound(r, 20)))
 	}
 	for bad, want := range map[string]string{"slot-1": "", "slot-0": ErrRollback.Error(), logName: logName} {
 		d.bad = bad

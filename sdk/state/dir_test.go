@@ -42,13 +42,9 @@ func filled(t *testing.T, n int) (dir string) {
 	dir = t.TempDir()
 	d := mustOpen(t, dir)
 	for r := 1; r <= n; r++ {
-		if err := d.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Save(savedRound(r, 20)))
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Close())
 	return dir
 }
 
@@ -85,18 +81,14 @@ func TestDirStore(t *testing.T) {
 		if got := loaded(t, d); !slices.Equal(got, want) {
 			t.Fatalf("before round %d the store has %v, want %v", r, got, want)
 		}
-		if err := d.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Save(savedRound(r, 20)))
 		if got := loaded(t, d); got[0] != r {
 			t.Fatalf("after round %d the store has %v", r, got)
 		}
 		if len(d.Remarks()) > 0 {
 			t.Errorf("remarks on a sound store: %q", d.Remarks())
 		}
-		if err := errors.Join(d.Close(), d.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(d.Close(), d.Close()))
 		if err := d.Save(savedRound(r+1, 20)); err == nil {
 			t.Error("a closed store saved")
 		}
@@ -217,9 +209,7 @@ func TestStateIsNotCopied(t *testing.T) {
 	allocated := func(f func() error) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := f(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f())
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
@@ -246,9 +236,7 @@ func TestLock(t *testing.T) {
 	if _, err := Inspect(dir); err != nil {
 		t.Errorf("inspecting an open store: %v", err)
 	}
-	if err := errors.Join(d.Close(), l.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(d.Close(), l.Close()))
 	mustOpen(t, dir)
 	reopen(t, path)
 }
@@ -265,13 +253,19 @@ func TestSystemRefuses(t *testing.T) {
 		t.Errorf("inspecting what is not there: %v", err)
 	}
 	locked := filepath.Join(dir, "locked")
-	if err := os.Mkdir(locked, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(locked, 0o500))
 	if f, err := os.Create(filepath.Join(locked, "x")); err == nil {
 		f.Close() // this user (such as root) or this system ignores the file mode
 	} else if _, err := sized(Open(locked))(testLimit); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a directory without the right to write: %v", err)
+	}
+}
+
+// must ends a test with an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -286,9 +280,7 @@ func mustRead(t testing.TB, path string) []byte {
 
 func mustWrite(t testing.TB, path string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b, 0o600))
 }
 
 func logLines(t *testing.T, dir string) []string {

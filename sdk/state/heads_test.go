@@ -38,13 +38,9 @@ func TestLatestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, seq := range []uint64{3, 5, 4} {
-		if err := learn(h, "b", 7, seq); err != nil {
-			t.Fatal(err)
-		}
+		must(t, learn(h, "b", 7, seq))
 	}
-	if err := h.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Save())
 	again, err := openHeads(path)
 	if err != nil {
 		t.Fatal(err)
@@ -77,9 +73,7 @@ func TestHeadsAreFull(t *testing.T) {
 	}
 	for id := range byte(signed.MaxEarlier) {
 		key := "bz"[id%2:][:1] // the present key and the one before
-		if err := learn(h, key, 1+id, 3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, learn(h, key, 1+id, 3))
 	}
 	for _, key := range []string{"b", "z"} {
 		if err := learn(h, key, 99, 1000); err == nil || !strings.Contains(err.Error(), "has no room for ledger 63") {

@@ -34,17 +34,13 @@ func TestLedgerContains(t *testing.T) {
 		}
 	}
 	closeLedger(t, l)
-	if err := errors.Join(os.WriteFile(path, ledger, 0o600), os.WriteFile(markPath(path), mark, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(path, ledger, 0o600), os.WriteFile(markPath(path), mark, 0o600)))
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
 		t.Errorf("%v, want a rollback", err)
 	}
 	for round := 4; round <= 9; round++ {
-		if err := l.Reserve(runID("run", fleetA, "a"), round, gauss(1, 16)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Reserve(runID("run", fleetA, "a"), round, gauss(1, 16)))
 	}
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("%v, want a changed line", err)
@@ -97,9 +93,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 		}
 		return err
 	}
-	if err := read(good); err != nil {
-		t.Fatal(err)
-	}
+	must(t, read(good))
 	for i := range good {
 		for _, flip := range []byte{1, []byte{0x20, 0x80}[i%2]} {
 			bad := bytes.Clone(good)
@@ -127,9 +121,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 	// A forger who states more noise and recomputes the hashes of all lines gets a different head.
 	forged := new(ledgerLog)
-	if err := forged.start(bytes.TrimSpace(lines[0])); err != nil {
-		t.Fatal(err)
-	}
+	must(t, forged.start(bytes.TrimSpace(lines[0])))
 	all := bytes.Clone(lines[0])
 	for round := 1; round <= 4; round++ {
 		line, err := forged.line(forged.seq()+1, reserved(zeroRun, round, gauss(1, 16)))
@@ -193,9 +185,7 @@ var badLines = []string{
 func FuzzReadLedger(f *testing.F) {
 	l, path := newLedger(f, limitOf(100, 1e-5, dpmech.ZCDP))
 	reserve(f, l, "run", 1, 2)
-	if err := l.Reserve(runID("other", fleetB, "b"), 3, gauss(0.1, 2.5)); err != nil {
-		f.Fatal(err)
-	}
+	must(f, l.Reserve(runID("other", fleetB, "b"), 3, gauss(0.1, 2.5)))
 	markUpTo(f, l, "run", 1)
 	closeLedger(f, l)
 	good := mustRead(f, path)

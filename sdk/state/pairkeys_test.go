@@ -105,9 +105,7 @@ func TestPairKeysServeOneRun(t *testing.T) {
 func TestDamagedPairKeys(t *testing.T) {
 	file, public := newPairKeys(t, 2)
 	before := mustRead(t, string(file))
-	if err := file.Bind(public[0], [32]byte{1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, file.Bind(public[0], [32]byte{1}))
 	whole := mustRead(t, string(file))
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	secret := bytes.Split(before, []byte(`"private":"`))[1][:40]
@@ -134,9 +132,7 @@ func TestDamagedPairKeys(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	if err := os.Chmod(string(file), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(string(file), 0o640))
 	if _, err := file.Find(public[1], [32]byte{1}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("others can read it: %v", err)
 	}
