@@ -121,14 +121,3 @@ func TestLedgerComesLater(t *testing.T) {
 		ctx, cfg.Ledger = t.Context(), ledger
 	}
 }
-
-// TestCertificateIsCheckedFirst checks that an error that would prevent a certificate is reported before the node
-// releases anything.
-func TestCertificateIsCheckedFirst(t *testing.T) {
-	f := only(1, privateRing())
-	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0],
-		ConditionalOn: []string{"two\nlines"}}
-	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "conditional_on[0]") {
-		t.Errorf("%v", err)
-	}
-}

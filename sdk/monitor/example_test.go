@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"strings"
 
@@ -21,26 +22,22 @@ func Example() {
 	}
 	mon, err := monitor.New(monitor.Config{Fleet: fleet, Name: "me"})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	tr, err := mem.New(fleet.Members...).Node("me")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	node, err := sdk.New(sdk.Config{
 		Fleet: fleet, Name: "me", Samples: 5, Transport: tr, Events: mon.Events(),
 		Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) { return 0.5, nil }),
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	listener, err := monitor.Listen("127.0.0.1:0")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -51,14 +48,12 @@ func Example() {
 
 	resp, err := http.Get("http://" + listener.Addr().String() + "/metrics")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "spade_edge_round") || strings.Contains(line, `"ended"`) {

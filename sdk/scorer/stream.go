@@ -40,14 +40,6 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	return o, nil
 }
 
-// tell passes the result of a worker's first start to OpenStream. Results of later starts are dropped.
-func (o *Oracle) tell(err error) {
-	select {
-	case o.opened <- err:
-	default:
-	}
-}
-
 // worker keeps one process running. Only one goroutine uses a worker.
 type worker struct {
 	*Oracle
@@ -56,6 +48,15 @@ type worker struct {
 	task   *task // current task, or nil
 	served bool  // the process that failed last had sent its hello
 	asked  int   // number of the task's open queries, from the first, that the process has
+	told   bool  // OpenStream has the result of the first start
+}
+
+// tell passes the result of the worker's first start to OpenStream.
+func (w *worker) tell(err error) {
+	if !w.told {
+		w.told = true
+		w.opened <- err // does not block: there is room for one result of each worker
+	}
 }
 
 type message struct {
@@ -130,8 +131,8 @@ func (w *worker) rest() {
 	}
 }
 
-// live runs a process until it ends, and returns the reason why it ended. When live returns, the process and its
-// descendants are gone.
+// live runs a process until it ends, and returns the reason why it ended. When live returns, the process is gone, and so are
+// its descendants unless the oracle is being closed.
 func (w *worker) live() error {
 	w.asked, w.served = 0, false
 	p, err := start(w.cfg.Program, w.mark+strconv.Itoa(w.number))
@@ -152,7 +153,9 @@ func (w *worker) live() error {
 	if p.left() && p.unfinished > 0 {
 		rest = fmt.Sprintf("; it wrote %d bytes of an unfinished message", p.unfinished)
 	}
-	sweep(p.mark + "\x00") // kills children in other sessions or groups
+	if w.ctx.Err() == nil { // else Close sweeps once for all workers
+		sweep(p.mark + "\x00") // kills children in other sessions or groups
+	}
 	writing.Wait()
 	rest += p.lastWords()
 	if !w.served {

@@ -7,32 +7,17 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// pair returns two clients that prefer different points; change may alter the configuration of the second client.
+// pair returns two clients; change may alter the configuration of the second one.
 func pair(change func(c *admm.Config)) []sim.Client {
-	var clients []sim.Client
-	for i := range 2 {
-		cfg := admm.Config{
-			Estimator: zoest.Config{Dim: 2, Samples: 20, Batch: 5, Seed: 3, Client: uint32(i)},
-			Neighbors: []int{1 - i}, Consensus: graph.Chebyshev{High: 2, Low: 2, Floor: 2},
-			Rounds: 5, Cooldown: 2, Tau: 2,
-			Rho: 1, Beta: 2, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3},
-			NonPrivate: true,
+	return everybody(2, func(c *admm.Config) {
+		if c.Estimator.Client == 1 && change != nil {
+			change(c)
 		}
-		if i == 1 && change != nil {
-			change(&cfg)
-		}
-		clients = append(clients, sim.Client{Config: cfg, Oracle: zoest.OracleFunc(
-			func(_ context.Context, x []float32, _ int) (float64, error) {
-				a, b := float64(x[0])-float64(i), float64(x[1])+float64(i)
-				return (a*a + b*b) / (1 + a*a + b*b), nil
-			})})
-	}
-	return clients
+	})
 }
 
 func newSim(t *testing.T, clients []sim.Client) *sim.Sim {
@@ -69,13 +54,13 @@ func TestSimRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if asked, failed := network.Queries(); asked != 2*5*(20+2*5) || failed != 0 {
+		if asked, failed := network.Queries(); asked != 2*12*(4+2*4) || failed != 0 {
 			t.Errorf("%d queries, %d of them failed", asked, failed)
 		}
-		if network.Weight() != 2*7*2 || rounds != 7 {
-			t.Errorf("%d numbers in %d rounds, want 28 in 7", network.Weight(), rounds)
+		if network.Weight() != 2*12*3 || rounds != 12 {
+			t.Errorf("%d numbers in %d rounds, want 72 in 12", network.Weight(), rounds)
 		}
-		if err := network.Run(t.Context(), nil); err != nil || network.Weight() != 2*7*2 {
+		if err := network.Run(t.Context(), nil); err != nil || network.Weight() != 2*12*3 {
 			t.Errorf("after the last round: error %v, %d numbers", err, network.Weight())
 		}
 		transcripts = append(transcripts, network.Transcript())
@@ -89,7 +74,7 @@ func TestNewRefuses(t *testing.T) {
 	for want, clients := range map[string][]sim.Client{
 		"no clients":               nil,
 		"has Estimator.Client 5":   pair(func(c *admm.Config) { c.Estimator.Client = 5 }),
-		"makes 9 releases":         pair(func(c *admm.Config) { c.Rounds = 7 }),
+		"makes 9 releases":         pair(func(c *admm.Config) { c.Rounds = 9 }),
 		"has neighbor 4":           pair(func(c *admm.Config) { c.Neighbors = []int{0, 4} }),
 		"does not list the client": pair(func(c *admm.Config) { c.Neighbors = nil }),
 		"client 1 has no oracle":   {pair(nil)[0], {Config: pair(nil)[1].Config}},

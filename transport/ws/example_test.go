@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport/ws"
@@ -12,13 +13,11 @@ import (
 func Example() {
 	northPublic, northKey, err := ed25519.GenerateKey(nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	southPublic, southKey, err := ed25519.GenerateKey(nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	south, err := ws.New(ws.Config{
 		Name:   "south",
@@ -27,8 +26,7 @@ func Example() {
 		Peers:  []ws.Peer{{Name: "north", Keys: []ed25519.PublicKey{northPublic}}},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer south.Close()
 	// Only one of the two nodes needs to listen.
@@ -38,16 +36,14 @@ func Example() {
 		Peers: []ws.Peer{{Name: "south", Keys: []ed25519.PublicKey{southPublic}, Addresses: []string{south.Addr()}}},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer north.Close()
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := north.Send(ctx, "south", []byte("good morning")); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	from, frame, err := south.Recv(ctx)
 	fmt.Printf("%s: %s, %v\n", from, frame, err)

@@ -58,6 +58,18 @@ func (n node) serving(peer string, c *conn) <-chan error {
 	return end
 }
 
+// stillOpen checks that no connection has ended.
+func stillOpen(t *testing.T, ends ...<-chan error) {
+	t.Helper()
+	for _, end := range ends {
+		select {
+		case err := <-end:
+			t.Fatal(err)
+		default:
+		}
+	}
+}
+
 func TestIdleConnectionLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pa, pb := net.Pipe()
@@ -69,13 +81,7 @@ func TestIdleConnectionLives(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		select {
-		case err := <-endA:
-			t.Fatal(err)
-		case err := <-endB:
-			t.Fatal(err)
-		default:
-		}
+		stillOpen(t, endA, endB)
 		for range window {
 			if _, frame, err := b.Recv(t.Context()); err != nil || string(frame) != "early" {
 				t.Fatalf("received %q, error %v", frame, err)
@@ -183,13 +189,7 @@ func TestSlowLink(t *testing.T) {
 			if took < least || took > least*11/10+time.Second {
 				t.Errorf("it took %v, want a little more than %v", took, least)
 			}
-			select {
-			case err := <-endA:
-				t.Fatal(err)
-			case err := <-endB:
-				t.Fatal(err)
-			default:
-			}
+			stillOpen(t, endA, endB)
 			a.Close()
 			b.Close()
 			<-endA

@@ -33,10 +33,6 @@ func TestUpdateErrors(t *testing.T) {
 	}{
 		"one is missing": {[]Peer{elsewhere}, []string{`the peers are ["b"], want ["b" "d"]`}},
 		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`the peers are ["b" "d" "e"], want ["b" "d"]`}},
-		"the node itself": {[]Peer{elsewhere, peerOf("d"), peerOf("a")},
-			[]string{"the node's own name", `is also a key of "a"`, `the peers are ["a" "b" "d"]`}},
-		"twice": {[]Peer{elsewhere, peerOf("d"), elsewhere},
-			[]string{`peer "b" is listed twice`, "is also a key of", `the peers are ["b" "b" "d"]`}},
 		"an address": {[]Peer{elsewhere, at(peerOf("d"), "http://d/", "wss://d:0/")},
 			[]string{"http://d/", "port is 0"}},
 	} {

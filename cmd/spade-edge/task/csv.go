@@ -308,7 +308,7 @@ func (r *csvFile) end() error {
 		faults = append(faults, fmt.Errorf("task: %w", err))
 	}
 	if faults = append(faults, r.stop); len(r.cells) == 0 && errors.Join(faults...) == nil {
-		return fmt.Errorf("task: %s: no rows below the header that can be used: each needs a label and, if missing is drop, all its cells", r.name)
+		return fmt.Errorf("task: %s: no rows below the header that can be used: a row to learn from needs a label and, if missing is drop, all its cells", r.name)
 	}
 	return errors.Join(faults...)
 }

@@ -120,7 +120,7 @@ func TestMessyFiles(t *testing.T) {
 		"many faults":         {"a,b,c,d,e,f,g,h,i,j,k,l,y\n" + strings.Repeat("-,", 12) + "x\n", Spec{}, strings.Repeat("line 2: column \n", 10) + "2 more errors"},
 		"too many categories": {"a,y\n" + numbered(maxValues+1, "%d,1\n"), Spec{OneHot: []string{"a"}}, `column "a" has more than 1000 distinct values`},
 		"too many classes":    {"a,y\n" + numbered(maxValues+1, "1,%d\n"), Spec{}, `column "y" has more than 1000 distinct values`},
-		"nothing is whole":    {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header that can be used"},
+		"nothing is whole":    {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header that can be used: a row to learn from needs a label"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.spec.Label = "y"

@@ -24,10 +24,10 @@ var marks = map[string][]string{
 	modelFile: {"model", "model_sha256"}, taskFile: {"columns", "model", "fitted_on"}, ledger: {"ledger", "dataset", "created"},
 }
 
-// wanted maps a flag or a command to the kind of file that it takes.
+// wanted maps a flag, a command or the usual name of a file to a kind of file.
 var wanted = map[string]string{
-	"-verify": certificateFile, "-fleet": fleetFile, "-ledger": ledger, "-task": taskFile, "-data": table, "run": nodeFile, "check": nodeFile,
-	"status": nodeFile, "stop": nodeFile, "export": nodeFile, "predict": modelFile, "evaluate": modelFile,
+	"-verify": certificateFile, "-fleet": fleetFile, "-ledger": ledger, "-task": taskFile, "-data": table, "-new": fleetFile,
+	"fleet.json": fleetFile, "node.json": nodeFile, "run": nodeFile, "check": nodeFile, "status": nodeFile, "stop": nodeFile, "export": nodeFile, "predict": modelFile, "evaluate": modelFile,
 }
 
 // kindOf determines the kind of a file from its first bytes. It returns "" if the kind is unknown.
@@ -74,7 +74,7 @@ func kindOf(path string) string {
 // checkKinds returns an error if a file on the command line is not of the kind that its flag or command takes. If the
 // same folder has a file of the right kind, the error names it.
 func (c *Cmdline) checkKinds() error {
-	err := mistaken(c.Name(), c.file)
+	err := Mistaken(c.Name(), c.file)
 	c.Visit(func(f *flag.Flag) {
 		path := f.Value.String()
 		if f.Name == "data" {
@@ -88,13 +88,15 @@ func (c *Cmdline) checkKinds() error {
 			}
 		}
 		if err == nil && filepath.Ext(path) != ".jsonl" { // a .jsonl file has evidence, which has no kind
-			err = mistaken("-"+f.Name, path)
+			err = Mistaken("-"+f.Name, path)
 		}
 	})
 	return err
 }
 
-func mistaken(what, path string) error {
+// Mistaken returns an error if the file at path is not of the kind that a flag or a command takes, or that usually has
+// the given name.
+func Mistaken(what, path string) error {
 	want, kind := wanted[what], kindOf(path)
 	if kind == "" || want == "" || kind == want {
 		return nil

@@ -33,18 +33,21 @@ func (n *nodeText) set(key, value string) (err error) {
 	return err
 }
 
-// fleetPath returns path or, if path is a folder, the path of the file with the given name in it.
-func fleetPath(path, name string) string {
+// fleetPath returns path or, if path is a folder, the path of the file with the given name in it. It fails if the file is
+// of another kind.
+func fleetPath(path, name string) (string, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return filepath.Join(path, name)
+		path = filepath.Join(path, name)
 	}
-	return path
+	return path, cli.Mistaken(name, path)
 }
 
 // open reads the fleet file at path and those node files of its members that are on this machine. If device is true,
 // path is a node file, and open reads only this node file and its fleet file.
 func (e *fleetEdit) open(path string, device bool) (err error) {
-	path = fleetPath(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
+	if path, err = fleetPath(path, map[bool]string{false: "fleet.json", true: "node.json"}[device]); err != nil {
+		return err
+	}
 	if e.dir, err = filepath.Abs(filepath.Dir(path)); err == nil {
 		e.dir, err = filepath.EvalSymlinks(e.dir)
 	}

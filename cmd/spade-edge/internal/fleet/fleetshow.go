@@ -25,10 +25,12 @@ type shownMember struct {
 // show prints both hashes of a fleet file, and the fingerprints of its keys. It needs no other file.
 func show(c *cli.Cmdline) error {
 	path, err := c.ParseFile()
+	if err == nil {
+		path, err = fleetPath(path, "fleet.json")
+	}
 	if err != nil {
 		return err
 	}
-	path = fleetPath(path, "fleet.json")
 	file, text, err := fleetfile.ReadWithoutX0(path)
 	if err != nil {
 		return cli.AsUsageError(err)

@@ -262,12 +262,10 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 	row := func(name string, samples, share any, alone, together string) {
 		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)
 	}
-	s, always := r.Score, "majority"
+	s := r.Score
+	always := map[score.Measure]string{score.Accuracy: "majority", score.RMSE: "mean", score.CIndex: "constant"}[s.Measure]
 	say := func(x float64) string { return s.Measure.Text(x, 1) }
 	_, constant := s.Words()
-	if s.Measure == score.RMSE {
-		always = "mean"
-	}
 	k := p.Train.Classes - 1
 	last := fmt.Sprint(k)
 	if k < len(p.Train.ClassNames) && k >= 0 {

@@ -133,7 +133,7 @@ func (r *Exported) save(path string, content, cert []byte, force bool) error {
 func acceptedModel(site *verdict.Site, v *verdict.Verdict, kept *state.Snapshot, format string) (model []float32, alone bool, err error) {
 	switch {
 	case v == nil:
-		return nil, false, fmt.Errorf("-accepted: %s has no verdict on this run: the device that runs the node makes one at the end of \"spade-edge run\"",
+		return nil, false, fmt.Errorf("-accepted: %s has no verdict on this run: the device that runs the node makes one at the end of \"spade-edge run\", if it holds out rows",
 			site.Node.State)
 	case v.Accepted == "":
 		return nil, false, cli.Usage("-accepted: the losses come from a program: %s", v.Text())

@@ -70,7 +70,7 @@ func forecastText(f *sdk.Fleet, r *plan.Outlook, survival bool) string {
 		would = fmt.Sprintf("; %s would give %s", strings.Join(cures, " or "), at(plan.Enough)+unit)
 	}
 	if r.Halved != nil {
-		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would give %s", f.Dim, at(max(*r.Halved, 0))+unit)
+		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would give %s", f.Dim, at(*r.Halved)+unit)
 	}
 	if r.Records {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
