@@ -36,9 +36,7 @@ func drivenToTheEdge(t *testing.T, members int) {
 				if msg.Kind != Release {
 					continue
 				}
-				if err := watch.Impossible(msg.Round, msg.Payload()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, watch.Impossible(msg.Round, msg.Payload()))
 				if i == 0 { // the malicious member stays at the edge
 					for c, at := range net.machines[1].base {
 						_, high := watch.boundOf(msg.Round).steps(0)
@@ -47,9 +45,7 @@ func drivenToTheEdge(t *testing.T, members int) {
 				} else {
 					out = net.machines[1].Outgrown()
 				}
-				if err := net.machines[msg.To].Receive(msg); err != nil {
-					t.Fatal(err)
-				}
+				must(t, net.machines[msg.To].Receive(msg))
 			}
 		}
 	}
@@ -144,9 +140,7 @@ func TestBeyondTheBound(t *testing.T) {
 			}
 		}
 		for _, msg := range net.sent {
-			if err := net.machines[msg.To].Receive(msg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, net.machines[msg.To].Receive(msg))
 		}
 		if net.sent = net.sent[:0]; net.allFinished() && !reached {
 			t.Error("the malicious member never reached the bound: nothing was tested")

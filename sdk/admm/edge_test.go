@@ -47,9 +47,7 @@ func attempt(t *testing.T, seed uint64, data float64, center int32) (steps int32
 		case err != nil:
 			t.Fatalf("noise %d, data %v, center %d: the machine ends: %v", seed, data, center, err)
 		case r.Released == 1:
-			if err := m.Receive(Message{Kind: Release, From: 0, To: 1, Round: 1, Grid: []int32{center}}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Receive(Message{Kind: Release, From: 0, To: 1, Round: 1, Grid: []int32{center}}))
 		case r.Released == 2:
 			return m.grid[0]
 		case len(r.Queries) > 0:
@@ -57,9 +55,7 @@ func attempt(t *testing.T, seed uint64, data float64, center int32) (steps int32
 			if m.round > 0 {
 				loss = -data * 1e6 * float64(r.Queries[0].Point[0]-m.x[0])
 			}
-			if err := m.Answer(loss); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.Answer(loss))
 		}
 	}
 }
@@ -127,9 +123,7 @@ func TestNothingReceivedEnds(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 			case len(r.Queries) > 0:
-				if err := m.Answer(make([]float64, len(r.Queries))...); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Answer(make([]float64, len(r.Queries))...))
 			}
 		}
 		if out := m.Outgrown(); out != c.want || !m.Status().Complete {
@@ -201,9 +195,7 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 				for i := range losses {
 					losses[i] = pick(0, 1, -1e30, 1e30, math.NaN(), math.Inf(1))
 				}
-				if err := m.Answer(losses...); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Answer(losses...))
 			}
 		}
 	}

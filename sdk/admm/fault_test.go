@@ -13,9 +13,7 @@ import (
 func TestReceiveRules(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, nil))
 	for range 2 {
-		if err := net.round(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, net.round())
 	}
 	m := net.machines[2]
 	mine := func(round int) []float32 { return net.machines[3].Posted(0, round).Vector }
@@ -81,9 +79,7 @@ func TestBadLossPrivate(t *testing.T) {
 			}
 			return lossFunc(client, x, sample)
 		}
-		if err := net.run(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, net.run())
 		return net, net.machines[1].Status()
 	}
 	want, st := run(0)
@@ -176,16 +172,12 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 				if r.Reserve > 0 {
 					continue
 				}
-				if err := m.Answer(lossFunc(i, r.Queries[0].Point, r.Queries[0].Sample)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, m.Answer(lossFunc(i, r.Queries[0].Point, r.Queries[0].Sample)))
 			}
 		}
 		for i, m := range net.machines {
 			msg := Message{Kind: Release, From: i, To: 1 - i, Round: m.round, Vector: m.Posted(0, m.round).Vector}
-			if err := net.machines[1-i].Receive(msg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, net.machines[1-i].Receive(msg))
 		}
 	}
 	round()
@@ -201,14 +193,10 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 func TestLateRepeat(t *testing.T) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(_ int, c *Config) { c.Rounds, c.Cooldown = 1, 6 }))
 	for range 3 {
-		if err := net.round(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, net.round())
 	}
 	older := Message{Kind: Release, From: 1, To: 0, Round: 2, Vector: net.machines[1].Posted(0, 2).Vector}
-	if err := net.machines[0].Receive(older); err != nil {
-		t.Fatal(err)
-	}
+	must(t, net.machines[0].Receive(older))
 	sent, err := net.drive(0)
 	if err != nil {
 		t.Fatal(err)

@@ -44,9 +44,7 @@ func TestFlows(t *testing.T) {
 			var sum []float64
 			var steps []int64
 			for r := 1; r <= cfg.Last(); r++ {
-				if err := net.round(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, net.round())
 				data, onGrid := cfg.Data(r) > cfg.Data(r-1), cfg.onGrid(r)
 				newSum, newSteps, p := make([]float64, d), make([]int64, d), make([]float64, d)
 				for i, m := range net.machines {
@@ -120,9 +118,7 @@ func TestMeanStays(t *testing.T) {
 			largest = max(largest, math.Abs(float64(x)))
 		}
 	}
-	if err := net.run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, net.run())
 	first := sum[net.machines[0].cfg.Learning()]
 	for round := net.machines[0].cfg.Learning() + 1; round < len(sum); round++ {
 		for c, v := range sum[round] {

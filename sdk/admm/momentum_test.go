@@ -23,9 +23,7 @@ func TestMomentumBeforeTheClip(t *testing.T) {
 				all[i] = append(all[i], slices.Clone(m.s))
 			}
 		}
-		if err := net.run(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, net.run())
 		return all
 	}
 	fresh, carried := updates(0), updates(0.6)

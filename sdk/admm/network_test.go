@@ -91,6 +91,14 @@ func newNetwork(t testing.TB, cfgs []Config) *network {
 	return net
 }
 
+// must ends a test with an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // drive advances a machine as far as possible, or to its next release, and returns the messages that it sent.
 func (net *network) drive(i int) ([]Message, error) {
 	var sent []Message

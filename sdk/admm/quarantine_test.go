@@ -25,9 +25,7 @@ func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 				t.Fatal(from)
 			}
 			dropped.machines[3].Quarantine(1)
-			if err := errors.Join(dropped.run(), absent.run()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(dropped.run(), absent.run()))
 			for i, m := range dropped.machines {
 				if !slices.Equal(m.x, absent.machines[i].x) {
 					t.Errorf("client %d ends at %v, want %v", i, m.x, absent.machines[i].x)
@@ -43,9 +41,7 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		net := newNetwork(t, configs(3, everyEdge(3), onAGrid))
 		for range 3 {
-			if err := net.round(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, net.round())
 		}
 		m := net.machines[0]
 		if !early { // the client has advanced as far as possible

@@ -142,9 +142,7 @@ func (g recordGame) play(t *testing.T, cfgs []Config, world int, seed uint64) fl
 		}
 	}
 	for net.machines[0].round < auditRounds {
-		if err := net.round(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, net.round())
 		net.sent = net.sent[:0]
 	}
 	return sum

@@ -89,9 +89,7 @@ func TestRecordsReleaseTheSum(t *testing.T) {
 					}
 				}
 			}
-			if err := net.run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, net.run())
 			if !clipped {
 				t.Errorf("%s: no row was clipped: this test shows less than it says", name)
 			}

@@ -195,17 +195,13 @@ func TestMachineAgainstReference(t *testing.T) {
 				noise[i], _ = dpmech.NewMechanism(5, noiseOf(i))
 			}
 			for ; round < net.machines[0].last(); round++ {
-				if err := net.round(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, net.round())
 				messages := make([]map[int][]float64, len(refs))
 				for i, r := range refs {
 					nu := make([]float64, 5)
 					if !r.cfg.NonPrivate && round < r.cfg.Rounds {
 						zero := make([]float32, 5) // the release of a zero vector is only noise
-						if err := noise[i].Release(zero, dpmech.Whole(zero), g); err != nil {
-							t.Fatal(err)
-						}
+						must(t, noise[i].Release(zero, dpmech.Whole(zero), g))
 						for j := range nu {
 							nu[j] = float64(zero[j])
 						}

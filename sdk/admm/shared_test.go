@@ -50,9 +50,7 @@ func TestSharedNoiseLeavesTheSum(t *testing.T) {
 			}))
 			net.loss = func(int, []float32, int) float64 { return 1 }
 			for range net.machines[0].cfg.Learning() {
-				if err := net.round(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, net.round())
 				sum := make([]float64, 5)
 				for _, m := range net.machines {
 					for c, n := range m.grid {
@@ -109,8 +107,6 @@ func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 				}
 			}
 		}
-		if err := net.round(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, net.round())
 	}
 }

@@ -63,9 +63,7 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if err := net.round(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, net.round())
 	}
 	cfg := configs(4, kite, onAGrid)[2]
 	if _, err := Restore(cfg, states[2], &states[1]); err != nil {

@@ -62,9 +62,7 @@ func kicked(t *testing.T, g *graph.Graph, a float64, later int, kick []float64) 
 		}
 		return math.Copysign(1, float64(x[0]-m.phi[0])) * -kick[i] / (eta * float64(m.cfg.Tau))
 	}
-	if err := net.round(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, net.round())
 	for i, m := range net.machines {
 		if math.Abs(float64(m.x[0])-kick[i]) > 1e-6 {
 			t.Fatalf("client %d moved to %v, want %v", i, m.x[0], kick[i])
@@ -109,9 +107,7 @@ func TestDecayRate(t *testing.T) {
 						sum += x0[i] * float64(m.x[0])
 					}
 					x = append(x, sum)
-					if err := net.round(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, net.round())
 				}
 				rate := math.Abs(x[rounds] / x[rounds-1])
 				if a*kickedRho*value < 2 {

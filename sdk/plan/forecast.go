@@ -94,7 +94,8 @@ func (g gains) at(signal float64) (low, gain, high float64) {
 		return a.low, a.gain, a.high
 	}
 	t := math.Log(signal/a.signal) / math.Log(b.signal/a.signal)
-	return a.low + t*(b.low-a.low), a.gain + t*(b.gain-a.gain), a.high + t*(b.high-a.high)
+	between := func(a, b float64) float64 { return a + float64(t*(b-a)) }
+	return between(a.low, b.low), between(a.gain, b.gain), between(a.high, b.high)
 }
 
 // signal returns the smallest signal with a median gain of at least the given gain, limited to the range of the table.

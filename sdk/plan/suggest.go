@@ -194,7 +194,7 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 		if n > 0 && (ratio*sigma > 2*need || sigma > 0.9*p.Sigma) {
 			return nil
 		}
-		p.Sigma, p.PairSigma, p.EffectiveSigma = sigma, ratio*sigma, sigma*root*(1-1e-12)
+		p.Sigma, p.PairSigma, p.EffectiveSigma = sigma, ratio*sigma, max(sigma, sigma*root*(1-1e-12))
 	}
 	return nil
 }

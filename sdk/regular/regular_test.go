@@ -37,38 +37,32 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]string{
-		"five": "", "endless": "is a file of 1099511627776 bytes, want at most 5", "pipe": "is a special file, such as a pipe or a device, want a regular file",
-		"socket": "is a special file, such as a pipe or a device, want a regular file", "missing": "no such file", "zero": "is a special file, such as a pipe or a device, want a regular file",
-		"/dev/null": "is a special file", "": "is a folder, want a file",
-	} {
-		for _, path := range []string{at(name), at("to-" + name)} {
-			if name == "zero" || name == "" || name[0] == '/' {
-				path = at(name)
-				if name != "" && name[0] == '/' {
-					path = name
-				}
+	const special = "is a special file, such as a pipe or a device, want a regular file"
+	wants := map[string]string{at("zero"): special, "/dev/null": special, dir: "is a folder, want a file"}
+	for name, want := range map[string]string{"five": "", "endless": "is a file of 1099511627776 bytes, want at most 5",
+		"pipe": special, "socket": special, "missing": "no such file"} {
+		wants[at(name)], wants[at("to-"+name)] = want, want
+	}
+	for path, want := range wants {
+		began := time.Now()
+		text, err := Read(path, 5)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: %v", path, took)
+		}
+		if want == "" {
+			if err != nil || string(text) != "12345" {
+				t.Errorf("%s: %q, %v", path, text, err)
 			}
-			began := time.Now()
-			text, err := Read(path, 5)
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("%s: %v", path, took)
-			}
-			if want == "" {
-				if err != nil || string(text) != "12345" {
-					t.Errorf("%s: %q, %v", path, text, err)
-				}
-				continue
-			}
-			if !errors.As(err, new(*fs.PathError)) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "open ") {
-				t.Errorf("%s: error %v, want %q", path, err, want)
-			}
-			if missing := name == "missing"; errors.Is(err, fs.ErrNotExist) != missing {
-				t.Errorf("%s: %v", path, err)
-			}
-			if _, err := Open(path, os.O_RDWR, 0, 5); err == nil {
-				t.Errorf("%s was opened for writing", path)
-			}
+			continue
+		}
+		if !errors.As(err, new(*fs.PathError)) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "open ") {
+			t.Errorf("%s: error %v, want %q", path, err, want)
+		}
+		if missing := want == "no such file"; errors.Is(err, fs.ErrNotExist) != missing {
+			t.Errorf("%s: %v", path, err)
+		}
+		if _, err := Open(path, os.O_RDWR, 0, 5); err == nil {
+			t.Errorf("%s was opened for writing", path)
 		}
 	}
 	if _, err := Read(at("five"), 4); err == nil || !strings.Contains(err.Error(), "is a file of 5 bytes, want at most 4") {

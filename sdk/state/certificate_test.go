@@ -114,9 +114,7 @@ func TestKeepCertificate(t *testing.T) {
 	for i, step := range []struct{ write, want *certificate.Certificate }{
 		{&bare, &bare}, {full, full}, {&bare, full}, {&other, &other}, {full, full},
 	} {
-		if err := WriteCertificate(path, step.write); err != nil {
-			t.Fatal(err)
-		}
+		must(t, WriteCertificate(path, step.write))
 		got, err := os.ReadFile(path)
 		want, _ := step.want.JSON()
 		if err != nil || string(got) != string(want) {

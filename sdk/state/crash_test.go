@@ -105,7 +105,7 @@ func TestLyingSync(t *testing.T) {
 }
 
 // TestFullDisk checks that, if the disk fills up while the store is created or grows, the store releases the allocated
-// space and is unchanged.
+// space and is unchanged. With enough room, it grows and keeps its states.
 func TestFullDisk(t *testing.T) {
 	for _, n := range []int{0, 3} {
 		files := map[string][]byte{}
@@ -146,6 +146,10 @@ func TestFullDisk(t *testing.T) {
 		}
 		d.fault = nil
 		survives(t, d.files, n)
+		if _, err := sized(openOn(d, "sim"))(room / 2); err != nil || len(d.files["slot-0"]) != room/2+slotOverhead {
+			t.Fatalf("after %d rounds, with enough room: slots of %d bytes, %v", n, len(d.files["slot-0"]), err)
+		}
+		survives(t, d.files, n) // opened again for shorter states
 	}
 }
 
@@ -199,9 +203,7 @@ func TestUnreadableSector(t *testing.T) {
 	d := newSimDisk(nil)
 	s := simOpen(t, d)
 	for r := 1; r <= 2; r++ {
-		if err := s.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Save(savedRound(r, 20)))
 	}
 	for bad, want := range map[string]string{"slot-1": "", "slot-0": ErrRollback.Error(), logName: logName} {
 		d.bad = bad

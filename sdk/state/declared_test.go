@@ -64,9 +64,7 @@ func TestDeclaredIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	reserve(t, l, "run", 1, 3)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	if l, err = OpenLedger(path); err != nil || !reflect.DeepEqual(l.Declared(), spentBefore) {
 		t.Fatalf("%+v, %v", l.Declared(), err)
 	}

@@ -42,13 +42,9 @@ func filled(t *testing.T, n int) (dir string) {
 	dir = t.TempDir()
 	d := mustOpen(t, dir)
 	for r := 1; r <= n; r++ {
-		if err := d.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Save(savedRound(r, 20)))
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Close())
 	return dir
 }
 
@@ -85,18 +81,14 @@ func TestDirStore(t *testing.T) {
 		if got := loaded(t, d); !slices.Equal(got, want) {
 			t.Fatalf("before round %d the store has %v, want %v", r, got, want)
 		}
-		if err := d.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Save(savedRound(r, 20)))
 		if got := loaded(t, d); got[0] != r {
 			t.Fatalf("after round %d the store has %v", r, got)
 		}
 		if len(d.Remarks()) > 0 {
 			t.Errorf("remarks on a sound store: %q", d.Remarks())
 		}
-		if err := errors.Join(d.Close(), d.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(d.Close(), d.Close()))
 		if err := d.Save(savedRound(r+1, 20)); err == nil {
 			t.Error("a closed store saved")
 		}
@@ -126,28 +118,6 @@ func TestDirStore(t *testing.T) {
 		if i >= 5 && (errors.Join(err, errHex) != nil || !bytes.Contains(slot, digest)) {
 			t.Errorf("round %d has digest %s in the log, which its slot does not end with: %v", i, l.Digest, err)
 		}
-	}
-}
-
-// TestDirStoreGrows checks that reserving a larger size keeps a store's states, and that reserving a smaller size keeps
-// the length of its slots.
-func TestDirStoreGrows(t *testing.T) {
-	dir := filled(t, 3)
-	big := savedRound(4, 100_000)
-	d, err := sized(Open(dir))(len(big.State))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := loaded(t, d); !slices.Equal(got, []int{3, 2}) {
-		t.Fatalf("after growing the store has %v", got)
-	}
-	if err := errors.Join(d.Save(big), d.Close()); err != nil {
-		t.Fatal(err)
-	}
-	d = mustOpen(t, dir)
-	kept, err := d.Load()
-	if err != nil || len(kept) != 2 || !bytes.Equal(kept[0].State, big.State) {
-		t.Fatalf("the long state came back as %d states, %v", len(kept), err)
 	}
 }
 
@@ -239,9 +209,7 @@ func TestStateIsNotCopied(t *testing.T) {
 	allocated := func(f func() error) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := f(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f())
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
@@ -268,9 +236,7 @@ func TestLock(t *testing.T) {
 	if _, err := Inspect(dir); err != nil {
 		t.Errorf("inspecting an open store: %v", err)
 	}
-	if err := errors.Join(d.Close(), l.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(d.Close(), l.Close()))
 	mustOpen(t, dir)
 	reopen(t, path)
 }
@@ -279,9 +245,7 @@ func TestLock(t *testing.T) {
 func TestSystemRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustWrite(t, file, nil)
 	if _, err := sized(Open(file))(testLimit); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file in place of the directory: %v", err)
 	}
@@ -289,9 +253,7 @@ func TestSystemRefuses(t *testing.T) {
 		t.Errorf("inspecting what is not there: %v", err)
 	}
 	locked := filepath.Join(dir, "locked")
-	if err := os.Mkdir(locked, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(locked, 0o500))
 	if f, err := os.Create(filepath.Join(locked, "x")); err == nil {
 		f.Close() // this user (such as root) or this system ignores the file mode
 	} else if _, err := sized(Open(locked))(testLimit); !errors.Is(err, os.ErrPermission) {
@@ -299,12 +261,31 @@ func TestSystemRefuses(t *testing.T) {
 	}
 }
 
-func logLines(t *testing.T, dir string) []string {
+// must ends a test with an error.
+func must(t testing.TB, err error) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, logName))
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func mustWrite(t testing.TB, path string, b []byte) {
+	t.Helper()
+	must(t, os.WriteFile(path, b, 0o600))
+}
+
+func logLines(t *testing.T, dir string) []string {
+	t.Helper()
+	text := mustRead(t, filepath.Join(dir, logName))
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 

@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"crypto/ed25519"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,13 +38,9 @@ func TestLatestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, seq := range []uint64{3, 5, 4} {
-		if err := learn(h, "b", 7, seq); err != nil {
-			t.Fatal(err)
-		}
+		must(t, learn(h, "b", 7, seq))
 	}
-	if err := h.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Save())
 	again, err := openHeads(path)
 	if err != nil {
 		t.Fatal(err)
@@ -55,19 +50,14 @@ func TestLatestHead(t *testing.T) {
 			t.Errorf("found %+v, want one with seq 5", list)
 		}
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := mustRead(t, path)
 	at := bytes.Index(text, []byte(`"signed":"`)) + len(`"signed":"`) + 100
 	for bad, want := range map[string]string{
 		string(text[:at]) + string("01"[text[at]&1^1]) + string(text[at+1:]): "none of the member's keys",
 		string(text) + `{"key":"00"}`:                                        "line 2",
 		string(text[:len(text)/2]):                                           "line 1",
 	} {
-		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustWrite(t, path, []byte(bad))
 		if _, err := openHeads(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("damaged: %v, want %q", err, want)
 		}
@@ -83,9 +73,7 @@ func TestHeadsAreFull(t *testing.T) {
 	}
 	for id := range byte(signed.MaxEarlier) {
 		key := "bz"[id%2:][:1] // the present key and the one before
-		if err := learn(h, key, 1+id, 3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, learn(h, key, 1+id, 3))
 	}
 	for _, key := range []string{"b", "z"} {
 		if err := learn(h, key, 99, 1000); err == nil || !strings.Contains(err.Error(), "has no room for ledger 63") {

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -74,9 +73,7 @@ func TestJournalIsRefused(t *testing.T) {
 		"nothing":       {first + "\n{}\n", "line 2: found 0 of the fields fleet"},
 		"two in a line": {strings.Replace(text, `{"evidence"`, `{"fleet":"00","evidence"`, 1), "line 2: found 2 of the fields fleet"},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, JournalName), []byte(c[0]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustWrite(t, filepath.Join(dir, JournalName), []byte(c[0]))
 		if r, err := Inspect(dir); err != nil || r.Refused == nil || !strings.Contains(r.Refused.Error(), c[1]) {
 			t.Errorf("%s: %v, %v, want %q", name, r.Refused, err, c[1])
 		}

@@ -46,24 +46,18 @@ func newLedger(t testing.TB, limit *dpmech.Limit) (*Ledger, string) {
 func reserve(t testing.TB, l *Ledger, run string, from, to int) {
 	t.Helper()
 	for round := from; round <= to; round++ {
-		if err := l.Reserve(runID(run, fleetA, "a"), round, noisy); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Reserve(runID(run, fleetA, "a"), round, noisy))
 	}
 }
 
 func markUpTo(t testing.TB, l *Ledger, run string, round int) {
 	t.Helper()
-	if err := l.Mark(runID(run, fleetA, "a"), round); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Mark(runID(run, fleetA, "a"), round))
 }
 
 func closeLedger(t testing.TB, l *Ledger) {
 	t.Helper()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 }
 
 func reopen(t testing.TB, path string) *Ledger {
@@ -105,9 +99,7 @@ func TestLedgerSumsRuns(t *testing.T) {
 	l = reopen(t, path)
 	reserve(t, l, "final", 1, 2)
 	reserve(t, l, "tuning", 2, 4) // two of these rounds are already reserved
-	if err := l.Reserve(runID("final", fleetA, "b"), 7, gauss(1, 4)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Reserve(runID("final", fleetA, "b"), 7, gauss(1, 4)))
 	check := func(l *Ledger) {
 		t.Helper()
 		life := l.Lifetime(1e-5)

@@ -48,9 +48,7 @@ func (n simNode) facts() facts {
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)
-	if err := n.dir.Save(savedRound(k, 20)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.dir.Save(savedRound(k, 20)))
 	markUpTo(t, n.ledger, "run", k)
 	sent()
 }
@@ -63,10 +61,7 @@ func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	reserve(t, l, "other", 1, other)
 	files := map[string][]byte{}
 	for sim, name := range map[string]string{simLedger: path, simMark: markPath(path)} {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := mustRead(t, name)
 		files[sim] = b
 	}
 	return files
@@ -375,9 +370,7 @@ func TestLedgerMarkGrows(t *testing.T) {
 	if got := l.Marked(runID("sent", fleetA, "a")); got != 3 {
 		t.Errorf("marked up to %d", got)
 	}
-	if err := l.Mark(runID("run", [32]byte{}, "a"), many); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Mark(runID("run", [32]byte{}, "a"), many))
 	if got := marks(t, path); got != strconv.Itoa(many+3)+" []" {
 		t.Errorf("the mark says %s", got)
 	}

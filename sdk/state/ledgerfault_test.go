@@ -106,9 +106,7 @@ func TestLedgerFileErrors(t *testing.T) {
 		l, path := newLedger(t, nil)
 		reserve(t, l, "run", 1, 1)
 		dir := filepath.Dir(path)
-		if err := os.Chmod(dir, 0o500); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, 0o500))
 		t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
 		l.markRoom = 0 // forces a new mark file, which the directory does not permit
 		if err := l.Mark(runID("run", fleetA, "a"), 1); !errors.Is(err, fs.ErrPermission) ||
@@ -120,9 +118,7 @@ func TestLedgerFileErrors(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		closeLedger(t, l)
-		if err := os.Chmod(path, 0o400); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(path, 0o400))
 		if _, err := OpenLedger(path); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v", err)
 		}
@@ -133,9 +129,7 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 	// If the mark cannot be written, no partial ledger remains.
 	path := filepath.Join(t.TempDir(), "x")
-	if err := os.Mkdir(markPath(path)+".tmp", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(markPath(path)+".tmp", 0o700))
 	if _, err := CreateLedger(path, "x", "", nil, NeverUsed); err == nil {
 		t.Error("CreateLedger succeeded without a mark")
 	}
@@ -165,9 +159,7 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 		disk := &faulty{file: file, syncErr: fault}
 		l := &Ledger{path: path, file: disk}
 		m, err := readMark(path)
-		if err := errors.Join(err, l.openMark()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, l.openMark()))
 		if err := l.recover(m, nil); !errors.Is(err, fault) {
 			t.Errorf("%v, want %v", err, fault)
 		}

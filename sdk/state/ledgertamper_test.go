@@ -34,17 +34,13 @@ func TestLedgerContains(t *testing.T) {
 		}
 	}
 	closeLedger(t, l)
-	if err := errors.Join(os.WriteFile(path, ledger, 0o600), os.WriteFile(markPath(path), mark, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(path, ledger, 0o600), os.WriteFile(markPath(path), mark, 0o600)))
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
 		t.Errorf("%v, want a rollback", err)
 	}
 	for round := 4; round <= 9; round++ {
-		if err := l.Reserve(runID("run", fleetA, "a"), round, gauss(1, 16)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Reserve(runID("run", fleetA, "a"), round, gauss(1, 16)))
 	}
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("%v, want a changed line", err)
@@ -58,36 +54,22 @@ func TestLedgerMarkIsDamaged(t *testing.T) {
 	markUpTo(t, l, "run", 9)
 	newest := l.Head()
 	closeLedger(t, l)
-	put := func(b []byte) {
-		t.Helper()
-		if err := os.WriteFile(markPath(path), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read := func(path string) []byte {
-		t.Helper()
-		b, err := os.ReadFile(markPath(path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	both := string(read(path))
+	both := string(mustRead(t, markPath(path)))
 	sound := markFile(t, newest, "")
-	put(sound)
+	mustWrite(t, markPath(path), sound)
 	closeLedger(t, reopen(t, path))
 	for _, list := range []string{"[]", "null", "[0]", "[10]", "[4,4]", "[5,4]", "[4, 5]", `["4"]`} {
-		put(markFile(t, newest, `,"unsent":`+list))
+		mustWrite(t, markPath(path), markFile(t, newest, `,"unsent":`+list))
 		refused(t, path, "mark", "damaged")
 	}
 	line, _, _ := strings.Cut(string(sound), " ")
 	for _, b := range []string{"", "{}", "null", line, line + "\n", strings.ToUpper(both), strings.ReplaceAll(both, "seq", "Seq"),
 		both + "x", both[:block], string(make([]byte, 2*block)), line + string(make([]byte, 2*block-len(line)))} {
-		put([]byte(b))
+		mustWrite(t, markPath(path), []byte(b))
 		refused(t, path, "mark", "damaged")
 	}
 	_, elsewhere := newLedger(t, nil)
-	put(read(elsewhere))
+	mustWrite(t, markPath(path), mustRead(t, markPath(elsewhere)))
 	refused(t, path, "this is a different ledger")
 }
 
@@ -98,10 +80,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	reserve(t, l, "run", 1, 4)
 	markUpTo(t, l, "run", 4)
 	closeLedger(t, l)
-	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := mustRead(t, path)
 	m, err := readMark(path)
 	if err != nil {
 		t.Fatal(err)
@@ -114,9 +93,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 		}
 		return err
 	}
-	if err := read(good); err != nil {
-		t.Fatal(err)
-	}
+	must(t, read(good))
 	for i := range good {
 		for _, flip := range []byte{1, []byte{0x20, 0x80}[i%2]} {
 			bad := bytes.Clone(good)
@@ -144,9 +121,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 	// A forger who states more noise and recomputes the hashes of all lines gets a different head.
 	forged := new(ledgerLog)
-	if err := forged.start(bytes.TrimSpace(lines[0])); err != nil {
-		t.Fatal(err)
-	}
+	must(t, forged.start(bytes.TrimSpace(lines[0])))
 	all := bytes.Clone(lines[0])
 	for round := 1; round <= 4; round++ {
 		line, err := forged.line(forged.seq()+1, reserved(zeroRun, round, gauss(1, 16)))
@@ -210,19 +185,11 @@ var badLines = []string{
 func FuzzReadLedger(f *testing.F) {
 	l, path := newLedger(f, limitOf(100, 1e-5, dpmech.ZCDP))
 	reserve(f, l, "run", 1, 2)
-	if err := l.Reserve(runID("other", fleetB, "b"), 3, gauss(0.1, 2.5)); err != nil {
-		f.Fatal(err)
-	}
+	must(f, l.Reserve(runID("other", fleetB, "b"), 3, gauss(0.1, 2.5)))
 	markUpTo(f, l, "run", 1)
 	closeLedger(f, l)
-	good, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	mark, err := os.ReadFile(markPath(path))
-	if err != nil {
-		f.Fatal(err)
-	}
+	good := mustRead(f, path)
+	mark := mustRead(f, markPath(path))
 	first, _, _ := bytes.Cut(good, []byte("\n"))
 	f.Add(good, mark)
 	f.Add(good[:len(good)-3], mark)

@@ -26,9 +26,7 @@ func TestLockIsNotKeptByAStart(t *testing.T) {
 	if f, err := lockFile(path, 0); !errors.Is(err, errLocked) {
 		t.Errorf("a second lock: %v, %v", f, err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Close())
 	second, err := lockFile(path, 0)
 	if err != nil {
 		t.Fatalf("locked, closed, and still in use: %v", err)

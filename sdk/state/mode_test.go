@@ -32,9 +32,7 @@ func TestLooseModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	for _, c := range []struct {
 		path string
 		mode os.FileMode
@@ -46,24 +44,18 @@ func TestLooseModes(t *testing.T) {
 		{ledger, 0o660, account},
 		{markPath(ledger), 0o644, account},
 	} {
-		if err := c.open(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.open())
 		info, err := os.Stat(c.path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(c.path, c.mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(c.path, c.mode))
 		if err := c.open(); err == nil || !strings.Contains(err.Error(), "chmod") || !strings.Contains(err.Error(), c.path) {
 			t.Errorf("%s with mode %o: error %v, want one with chmod", c.path, c.mode, err)
 		}
 		if r, err := Inspect(dir); err != nil || (r.Refused == nil) != strings.HasPrefix(c.path, ledger) {
 			t.Errorf("%s with mode %o: Inspect says %v, error %v", c.path, c.mode, r.Refused, err)
 		}
-		if err := os.Chmod(c.path, info.Mode().Perm()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(c.path, info.Mode().Perm()))
 	}
 }

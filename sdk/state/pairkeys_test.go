@@ -104,17 +104,9 @@ func TestPairKeysServeOneRun(t *testing.T) {
 // used and once not, as after two copies were joined) are refused, and that no message shows a private half.
 func TestDamagedPairKeys(t *testing.T) {
 	file, public := newPairKeys(t, 2)
-	before, err := os.ReadFile(string(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Bind(public[0], [32]byte{1}); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(string(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := mustRead(t, string(file))
+	must(t, file.Bind(public[0], [32]byte{1}))
+	whole := mustRead(t, string(file))
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	secret := bytes.Split(before, []byte(`"private":"`))[1][:40]
 	for name, text := range map[string][]byte{
@@ -127,9 +119,7 @@ func TestDamagedPairKeys(t *testing.T) {
 		"neither":         slices.Concat([]byte(`{"member":"a","public":"`+public[0].String()+`"}`+"\n"), lines[1]),
 		"private too big": bytes.Replace(whole, secret, append(bytes.Clone(secret), 'A', 'A', 'A', 'A'), 1),
 	} {
-		if err := os.WriteFile(string(file), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustWrite(t, string(file), text)
 		_, err := file.Find(public[1], [32]byte{1})
 		if err == nil || !strings.Contains(err.Error(), string(file)) || bytes.Contains([]byte(err.Error()), secret[:20]) {
 			t.Errorf("%s: %v", name, err)
@@ -138,15 +128,11 @@ func TestDamagedPairKeys(t *testing.T) {
 			t.Errorf("%s: written over", name)
 		}
 	}
-	if err := os.WriteFile(string(file), whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustWrite(t, string(file), whole)
 	if runtime.GOOS == "windows" {
 		return
 	}
-	if err := os.Chmod(string(file), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(string(file), 0o640))
 	if _, err := file.Find(public[1], [32]byte{1}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("others can read it: %v", err)
 	}

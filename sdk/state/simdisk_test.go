@@ -132,9 +132,7 @@ func record(t *testing.T, files map[string][]byte, last int) history {
 	s := simOpen(t, d)
 	h := history{start: files, acked: make([]int, last+1)}
 	for r := max(s.newest, 0) + 1; r <= last; r++ {
-		if err := s.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Save(savedRound(r, 20)))
 		h.acked[r] = len(d.steps)
 	}
 	h.steps = d.steps
@@ -189,9 +187,7 @@ func survives(t *testing.T, files map[string][]byte, promised int) int {
 		t.Fatalf("round %d was promised, and %v came back", promised, kept)
 	}
 	for r := newest + 1; r <= newest+2; r++ {
-		if err := s.Save(savedRound(r, 20)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Save(savedRound(r, 20)))
 	}
 	if got := loaded(t, simOpen(t, newSimDisk(d.files))); !slices.Equal(got, []int{newest + 2, newest + 1}) {
 		t.Fatalf("two rounds after %d the store has %v", newest, got)

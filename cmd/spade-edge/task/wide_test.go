@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
-// The time to read a header grows linearly with the number of columns. If each name were compared with all other names,
-// 30,000 columns would take seconds.
+// A file may have many columns. TestWideHeader reads 30,000 of them twice, which takes seconds instead of a tenth of one if
+// each name is compared with all other names.
 func TestWideHeader(t *testing.T) {
 	const columns = 30_000
 	var text strings.Builder
@@ -16,13 +15,9 @@ func TestWideHeader(t *testing.T) {
 		fmt.Fprintf(&text, "c%d,", i)
 	}
 	text.WriteString("label\n" + strings.Repeat("1,", columns) + "x\n" + strings.Repeat("2,", columns) + "y\n")
-	began := time.Now()
 	spec := Spec{Label: "label", Drop: []string{"c7"}, OneHot: []string{"c9"}}
 	r := must(readCSV(strings.NewReader(text.String()), "wide", false, spec.columns))(t)
 	other := must(readCSV(strings.NewReader(text.String()), "each line is a row", true, layout(spec.columns).like(r)))(t)
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("it took %v", took)
-	}
 	if len(r.names) != columns+1 || len(r.columns) != columns || len(other.cells) != 2*columns || r.columns[7].Name != "c8" ||
 		r.columns[7].at != 8 || r.columns[8].names == nil {
 		t.Errorf("%d names, %d columns", len(r.names), len(r.columns))

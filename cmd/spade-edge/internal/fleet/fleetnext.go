@@ -16,7 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// next creates the files for the next run, which starts from the model given with -from.
+// next creates the files for the next run, which starts from the model given with -from. Without -from, it changes the
+// noise of a run that the fleet file already has and no device has begun.
 func next(e *fleetEdit) func() error {
 	e.runFlag()
 	from := e.String("from", "", "the model `file` (.json) that export wrote, to start from, or the state folder of a node")
@@ -27,14 +28,17 @@ func next(e *fleetEdit) func() error {
 	return func() error {
 		f := e.file.Fleet
 		var wrong cli.Faults
-		wrong.When(*from == "", "-from is missing: give the model to start from")
+		wrong.When(*from == "" && e.run != e.ran, "-from is missing: give the model to start from")
 		wrong.When(e.Given["rounds"] && (*rounds < 1 || *rounds > math.MaxInt32), "-rounds is %d, want 1..%d", *rounds, math.MaxInt32)
 		wrong.When(e.Given["epsilon"] && !(*epsilon >= leastEpsilon && *epsilon <= 1e6), "-epsilon is %v, want %v..1e6", *epsilon, leastEpsilon)
 		wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon cannot be given: the fleet is not private")
 		if err := wrong.Usage(); err != nil {
 			return err
 		}
-		err := e.start(*from)
+		var err error
+		if *from != "" {
+			err = e.start(*from)
+		}
 		if err == nil && e.Given["records"] {
 			err = e.recount(*records)
 		}
@@ -44,8 +48,10 @@ func next(e *fleetEdit) func() error {
 		if err != nil {
 			return err
 		}
-		if e.file.X0File = ""; f.X0 != nil {
-			e.file.X0File = "x0-" + slug(f.Run) + ".bin"
+		if *from != "" {
+			if e.file.X0File = ""; f.X0 != nil {
+				e.file.X0File = "x0-" + slug(f.Run) + ".bin"
+			}
 		}
 		f.Method.Seed++ // directions and batches must differ from the previous run
 		f.Method.Rounds = cmp.Or(*rounds, f.Method.Rounds)
