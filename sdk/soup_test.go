@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"log/slog"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -126,6 +127,7 @@ func TestByteSoup(t *testing.T) {
 		junk = 50_000
 	}
 	junk = wanted(t, "SPADE_JUNK", junk)
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // otherwise garbage alone may reach the limit of memory: see [TestMain]
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		synctest.Test(t, func(t *testing.T) { // pauses take no real time here
 			f := path(private)
