@@ -29,9 +29,7 @@ func drivenToTheEdge(t *testing.T, members int) {
 	for !net.machines[1].Status().Complete {
 		for i := range net.machines {
 			sent, err := net.drive(i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, msg := range sent {
 				if msg.Kind != Release {
 					continue
@@ -119,9 +117,7 @@ func TestBeyondTheBound(t *testing.T) {
 	for reached := false; !net.allFinished(); {
 		for i, m := range net.machines {
 			sent, err := net.drive(i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, msg := range sent {
 				_, high := m.cfg.boundOf(at).steps(m.cfg.boundOf(1).startAt(1))
 				if msg.From == bad && msg.Round == at && len(msg.Grid) > 0 {

@@ -36,9 +36,7 @@ func newLedger(t testing.TB, limit *dpmech.Limit) (*Ledger, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "patients.ledger")
 	l, err := CreateLedger(path, "patients <2025>", dpmech.Client, limit, NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l, path
 }
@@ -63,9 +61,7 @@ func closeLedger(t testing.TB, l *Ledger) {
 func reopen(t testing.TB, path string) *Ledger {
 	t.Helper()
 	l, err := OpenLedger(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -115,9 +111,7 @@ func TestLedgerSumsRuns(t *testing.T) {
 	}
 	check(l)
 	looking, err := ReadLedger(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	check(looking)
 	if err := looking.Reserve(runID("final", fleetA, "a"), 3, noisy); err == nil {
 		t.Error("a read-only ledger accepted a reservation")

@@ -153,9 +153,7 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	closeLedger(t, l)
 	for _, fault := range []error{errFault, nil} {
 		file, err := lockFile(path, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		disk := &faulty{file: file, syncErr: fault}
 		l := &Ledger{path: path, file: disk}
 		m, err := readMark(path)

@@ -82,9 +82,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	closeLedger(t, l)
 	good := mustRead(t, path)
 	m, err := readMark(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mark := m.Head
 	read := func(content []byte) error {
 		b, _, err := readLedgerLog(content, &mark)
@@ -141,9 +139,7 @@ func TestLedgerLines(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)
 	line, err := l.log.line(l.log.seq()+1, reserved(zeroRun, 2, noisy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	good := strings.TrimSuffix(string(line), "\n")
 	for _, c := range []struct{ old, new, want string }{
 		{`"seq":2`, `"seq":3`, "seq is 3, want 2"},
@@ -225,15 +221,11 @@ func FuzzReadLedger(f *testing.F) {
 			}
 		}
 		h, err := json.Marshal(b.header)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		again := append(h, '\n')
 		for seq := 1; seq <= b.seq(); seq++ {
 			line, err := b.line(seq, entry{reservation: b.lines[seq].reservation})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			again = append(again, line...)
 		}
 		if !bytes.HasPrefix(file, again) || int64(len(again)) != b.size() {
