@@ -147,13 +147,3 @@ func TestLostLossWithoutPrivacy(t *testing.T) {
 		t.Errorf("%v, want neither NaN nor a client", err)
 	}
 }
-
-func TestNilOracle(t *testing.T) {
-	f := ring()
-	for _, o := range []sdk.Oracle{nil, sdk.OracleFunc(nil), (*lonely)(nil)} {
-		_, err := sdk.New(sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: o, Transport: inMemory(t, f)[0]})
-		if err == nil || !strings.Contains(err.Error(), "Oracle is nil") {
-			t.Errorf("%#v: %v", o, err)
-		}
-	}
-}

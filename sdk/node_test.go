@@ -221,8 +221,11 @@ func TestConfigFaults(t *testing.T) {
 		"Key has 10 bytes, want 64":                                        func(c *sdk.Config) { sign(c); c.Key = c.Key[:10] },
 		"only one of Key and Keys is set, want both or neither":            func(c *sdk.Config) { sign(c); c.Keys = nil },
 		"only one of Key and Keys is set, want both or":                    func(c *sdk.Config) { sign(c); c.Key = nil },
-		"conditional_on[0]":                                                func(c *sdk.Config) { c.Fleet, c.ConditionalOn = only(1, privateRing()), []string{"two\nlines"} }, // before any release
-		"want at least 4000":                                               func(c *sdk.Config) { f := ring(); f.Dim = 10_000_000; c.Fleet = f },
+		"Oracle is nil":                             func(c *sdk.Config) { c.Oracle = nil },
+		"Oracle is nil, want a function":            func(c *sdk.Config) { c.Oracle = sdk.OracleFunc(nil) },
+		"Oracle is nil, want a function or a value": func(c *sdk.Config) { c.Oracle = (*lonely)(nil) },
+		"conditional_on[0]":                         func(c *sdk.Config) { c.Fleet, c.ConditionalOn = only(1, privateRing()), []string{"two\nlines"} }, // before any release
+		"want at least 4000":                        func(c *sdk.Config) { f := ring(); f.Dim = 10_000_000; c.Fleet = f },
 	} {
 		c := good
 		change(&c)

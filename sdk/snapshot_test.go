@@ -28,7 +28,7 @@ func brief(k *state.Snapshot) string {
 func TestReadSnapshot(t *testing.T) {
 	t.Parallel()
 	f := only(1, ring())
-	f.Dim = 2000
+	f.Dim, f.Method.Rounds = 2000, 40 // many saves, so that some are read half written
 	dir := filepath.Join(t.TempDir(), "state")
 	if _, err := state.ReadSnapshot(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)

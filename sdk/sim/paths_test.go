@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"runtime"
 	"testing"
@@ -92,17 +91,6 @@ func TestBothWaysOfMessages(t *testing.T) {
 		if forged < 7*6*12 {
 			t.Errorf("%s: %d releases", name, forged)
 		}
-	}
-}
-
-func TestMeterFails(t *testing.T) {
-	broken := errors.New("broken")
-	network := newSim(t, everybody(3, nil))
-	network.Meter = func() func(*admm.Message) (int, error) {
-		return func(*admm.Message) (int, error) { return 0, broken }
-	}
-	if err := network.Run(t.Context(), nil); !errors.Is(err, broken) {
-		t.Errorf("error %v, want %v", err, broken)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestRunEnds checks that an error from the oracle, the caller or the context ends a run, and that Run returns it.
+// TestRunEnds checks that an error from the oracle, the caller, the meter or the context ends a run, and that Run returns it.
 func TestRunEnds(t *testing.T) {
 	broken, enough := errors.New("broken"), errors.New("enough")
 	clients := pair(nil)
@@ -101,6 +101,13 @@ func TestRunEnds(t *testing.T) {
 	if err := network.Run(t.Context(), func(int) error { return enough }); !errors.Is(err, enough) ||
 		network.Round() != 1 {
 		t.Errorf("error %v after round %d, want %v after 1", err, network.Round(), enough)
+	}
+	network = newSim(t, pair(nil))
+	network.Meter = func() func(*admm.Message) (int, error) {
+		return func(*admm.Message) (int, error) { return 0, broken }
+	}
+	if err := network.Run(t.Context(), nil); !errors.Is(err, broken) {
+		t.Errorf("error %v of the meter, want %v", err, broken)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
