@@ -357,7 +357,7 @@ func TestLedgerMarkGrows(t *testing.T) {
 			t.Fatalf("the file has %d bytes (%v)", st.Size(), err)
 		}
 	}
-	closeLedger(t, l)
+	must(t, l.Close())
 	l = reopen(t, path)
 	if got := l.Marked(runID("sent", fleetA, "a")); got != 3 {
 		t.Errorf("marked up to %d", got)

@@ -33,7 +33,7 @@ func TestLedgerContains(t *testing.T) {
 			t.Errorf("%+v is in the ledger", h)
 		}
 	}
-	closeLedger(t, l)
+	must(t, l.Close())
 	must(t, errors.Join(os.WriteFile(path, ledger, 0o600), os.WriteFile(markPath(path), mark, 0o600)))
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
@@ -53,11 +53,11 @@ func TestLedgerMarkIsDamaged(t *testing.T) {
 	reserve(t, l, "run", 1, 9)
 	markUpTo(t, l, "run", 9)
 	newest := l.Head()
-	closeLedger(t, l)
+	must(t, l.Close())
 	both := string(mustRead(t, markPath(path)))
 	sound := markFile(t, newest, "")
 	mustWrite(t, markPath(path), sound)
-	closeLedger(t, reopen(t, path))
+	must(t, reopen(t, path).Close())
 	for _, list := range []string{"[]", "null", "[0]", "[10]", "[4,4]", "[5,4]", "[4, 5]", `["4"]`} {
 		mustWrite(t, markPath(path), markFile(t, newest, `,"unsent":`+list))
 		refused(t, path, "mark", "damaged")
@@ -79,7 +79,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	l, path := newLedger(t, limitOf(1000, 1e-5, dpmech.GDP))
 	reserve(t, l, "run", 1, 4)
 	markUpTo(t, l, "run", 4)
-	closeLedger(t, l)
+	must(t, l.Close())
 	good := mustRead(t, path)
 	m, err := readMark(path)
 	must(t, err)
@@ -183,7 +183,7 @@ func FuzzReadLedger(f *testing.F) {
 	reserve(f, l, "run", 1, 2)
 	must(f, l.Reserve(runID("other", fleetB, "b"), 3, gauss(0.1, 2.5)))
 	markUpTo(f, l, "run", 1)
-	closeLedger(f, l)
+	must(f, l.Close())
 	good := mustRead(f, path)
 	mark := mustRead(f, markPath(path))
 	first, _, _ := bytes.Cut(good, []byte("\n"))
