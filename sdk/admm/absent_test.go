@@ -179,9 +179,7 @@ func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 			}
 		}
 		gr, err := graph.New(n, edges)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ratio, colluders, lost := math.Ldexp(1, r.IntN(4)), r.IntN(2), r.IntN(3)
 		absent := lost
 		if overlay {
@@ -189,9 +187,7 @@ func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 		}
 		effective := func(less int) float64 {
 			c, err := gr.Conductance(ratio, colluders+less)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return 0.2 * math.Sqrt(c.Least)
 		}
 		claim := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2, Shared: dpmech.Shared{Sigma: 0.2 * ratio,

@@ -13,44 +13,38 @@ import (
 // to the edge of the public bound and keeps it there, and none of the member's releases may be impossible.
 func TestDrivenToTheEdge(t *testing.T) {
 	for _, members := range []int{0, 2} { // if the number of members is unknown (0), the bound is the end of the grid
-		drivenToTheEdge(t, members)
-	}
-}
-
-func drivenToTheEdge(t *testing.T, members int) {
-	const step = 0.2 / 256
-	cfgs := configs(2, everyEdge(2), func(i int, c *Config) {
-		onAGrid(i, c)
-		c.Rounds, c.Cooldown, c.Members, c.GridStep, c.Beta = 60, 0, members, step, 2
-	})
-	net := newNetwork(t, cfgs)
-	watch := cfgs[0]
-	out := 0
-	for !net.machines[1].Status().Complete {
-		for i := range net.machines {
-			sent, err := net.drive(i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, msg := range sent {
-				if msg.Kind != Release {
-					continue
-				}
-				must(t, watch.Impossible(msg.Round, msg.Payload()))
-				if i == 0 { // the malicious member stays at the edge
-					for c, at := range net.machines[1].base {
-						_, high := watch.boundOf(msg.Round).steps(0)
-						msg.Grid[c] = high - at
+		const step = 0.2 / 256
+		cfgs := configs(2, everyEdge(2), func(i int, c *Config) {
+			onAGrid(i, c)
+			c.Rounds, c.Cooldown, c.Members, c.GridStep, c.Beta = 60, 0, members, step, 2
+		})
+		net := newNetwork(t, cfgs)
+		watch := cfgs[0]
+		out := 0
+		for !net.machines[1].Status().Complete {
+			for i := range net.machines {
+				sent, err := net.drive(i)
+				must(t, err)
+				for _, msg := range sent {
+					if msg.Kind != Release {
+						continue
 					}
-				} else {
-					out = net.machines[1].Outgrown()
+					must(t, watch.Impossible(msg.Round, msg.Payload()))
+					if i == 0 { // the malicious member stays at the edge
+						for c, at := range net.machines[1].base {
+							_, high := watch.boundOf(msg.Round).steps(0)
+							msg.Grid[c] = high - at
+						}
+					} else {
+						out = net.machines[1].Outgrown()
+					}
+					must(t, net.machines[msg.To].Receive(msg))
 				}
-				must(t, net.machines[msg.To].Receive(msg))
 			}
 		}
-	}
-	if out == 0 || out > 40 {
-		t.Errorf("%d members: at the edge from release %d on: nothing was tested", members, out)
+		if out == 0 || out > 40 {
+			t.Errorf("%d members: at the edge from release %d on: nothing was tested", members, out)
+		}
 	}
 }
 
@@ -119,9 +113,7 @@ func TestBeyondTheBound(t *testing.T) {
 	for reached := false; !net.allFinished(); {
 		for i, m := range net.machines {
 			sent, err := net.drive(i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, msg := range sent {
 				_, high := m.cfg.boundOf(at).steps(m.cfg.boundOf(1).startAt(1))
 				if msg.From == bad && msg.Round == at && len(msg.Grid) > 0 {

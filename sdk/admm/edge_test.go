@@ -37,10 +37,7 @@ const farOut = gridLimit - 1 - (0.5+14)*256
 // moves the center; the update is as long as clipping allows, and has the same sign as data.
 func attempt(t *testing.T, seed uint64, data float64, center int32) (steps int32) {
 	noise := rng.New(seed, rng.Address{Purpose: rng.Noise})
-	m, err := New(victim(&noise))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newNetwork(t, []Config{victim(&noise)}).machines[0]
 	for {
 		r, err := m.Ready()
 		switch {
@@ -106,10 +103,7 @@ func TestNothingReceivedEnds(t *testing.T) {
 		cfg := victim(&noise)
 		cfg.Privacy = dpmech.Gaussian{Clip: 1e-3, Sigma: 1.0 / 256}
 		c.change(&cfg)
-		m, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := newNetwork(t, []Config{cfg}).machines[0]
 		for m.round < cfg.Last() {
 			r, err := m.Ready()
 			if err != nil {

@@ -163,9 +163,7 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 		for i, m := range net.machines {
 			for {
 				r, err := m.Ready()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if r.Released > 0 {
 					break
 				}
@@ -198,9 +196,7 @@ func TestLateRepeat(t *testing.T) {
 	older := Message{Kind: Release, From: 1, To: 0, Round: 2, Vector: net.machines[1].Posted(0, 2).Vector}
 	must(t, net.machines[0].Receive(older))
 	sent, err := net.drive(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, msg := range sent {
 		if msg.Round != 4 {
 			t.Errorf("message of round %d sent with release 4", msg.Round)

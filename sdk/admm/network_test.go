@@ -83,9 +83,7 @@ func newNetwork(t testing.TB, cfgs []Config) *network {
 	net := &network{loss: lossFunc, finished: make([]bool, len(cfgs))}
 	for _, c := range cfgs {
 		m, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		net.machines = append(net.machines, m)
 	}
 	return net

@@ -133,9 +133,7 @@ func (g recordGame) play(t *testing.T, cfgs []Config, world int, seed uint64) fl
 			}
 			if round == when || g.edits {
 				restored, err := Restore(cfgs[0], state, before)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				net.machines[0] = restored
 			}
 			before = &state
@@ -173,9 +171,7 @@ func (g recordGame) known(t *testing.T, cfgs []Config, seed uint64, i, round int
 		if err == nil {
 			err = m.Release(dst, dpmech.Rows{Factor: 1, Most: 4}, cfgs[i].Privacy, pairs...)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return float64(dst[0])
 	}
 	return released(dpmech.Pair{Key: auditKey(seed, i, last, round), Subtract: i > last}) - released()

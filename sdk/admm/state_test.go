@@ -47,9 +47,7 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 		}
 		m, err = Restore(cfg, kept[0], before)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	noise.machine = m
 	return m
 }

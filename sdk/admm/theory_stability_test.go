@@ -81,9 +81,7 @@ const kickedRho = 2.0
 func TestDecayRate(t *testing.T) {
 	for spec, n := range shapes {
 		g, err := topology.Parse(spec, n, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, share := range []float64{0.3, 0.7, 0.95, 1.05} {
 			t.Run(spec+" at "+strconv.FormatFloat(share, 'g', -1, 64), func(t *testing.T) {
 				a := g.Gain(share, kickedRho)

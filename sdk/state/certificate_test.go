@@ -26,18 +26,14 @@ func certify(t testing.TB, made, reserved int) (*certificate.Certificate, *Ledge
 		RunID: certificate.RunID{Run: "final", Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
 	}
 	c, err := certificate.New(about, 1e-5, releases, limitOf(12, 1e-5, dpmech.GDP), l.Lifetime(1e-5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c, l
 }
 
 func cloneCertificate(t testing.TB, c *certificate.Certificate) *certificate.Certificate {
 	t.Helper()
 	text, err := c.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c, err = certificate.Parse(text); err != nil {
 		t.Fatal(err)
 	}

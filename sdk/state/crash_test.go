@@ -162,9 +162,7 @@ func TestEveryByteRots(t *testing.T) {
 		used := len(files[name])
 		if name != logName {
 			s, err := readSlot(bytes.NewReader(files[name]), int64(used))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			used = slotHeader + len(s.State) + len(s.Note) + len(s.digest)
 		}
 		for at := range min(used+1, len(files[name])) { // including one byte of the room after a slot

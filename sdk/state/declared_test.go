@@ -23,16 +23,12 @@ var spentBefore = certificate.Declaration{
 func TestLedgerEnds(t *testing.T) {
 	day := func(text string) time.Time {
 		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return at
 	}
 	for _, ends := range []string{"2999-12-31", ""} {
 		l, err := CreateLedger(filepath.Join(t.TempDir(), "x"), "x", dpmech.Client, nil, certificate.Declaration{NeverUsed: true, Ends: ends, Note: "why"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Close()
 		for at, want := range map[string]string{
 			"2020-01-01T00:00:00Z": "and the clock of this device shows 2020-01-01T00:00:00Z: set the clock",
@@ -60,9 +56,7 @@ func TestDeclaredIsKept(t *testing.T) {
 		t.Errorf("above the limit: %v", err)
 	}
 	l, err := CreateLedger(path, "x", dpmech.Client, nil, spentBefore) // nothing is left of the attempt
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reserve(t, l, "run", 1, 3)
 	must(t, l.Close())
 	if l, err = OpenLedger(path); err != nil || !reflect.DeepEqual(l.Declared(), spentBefore) {
@@ -82,9 +76,7 @@ func TestDeclaredIsKept(t *testing.T) {
 			life.Cost = certificate.CostOf(life.Total(), 1e-5)
 		}
 		c, err := certificate.New(certificate.About{RunID: life.Runs[0].RunID}, 1e-5, dpmech.Spends{{First: 1, Rounds: 3, Gaussian: noisy}}, nil, life)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := l.Verify(c); (err == nil) != !understated {
 			t.Errorf("understated %v: %v", understated, err)
 		}

@@ -29,9 +29,7 @@ const testLimit = 24 // length of a state in most tests
 func mustOpen(t *testing.T, dir string) *Dir {
 	t.Helper()
 	d, err := sized(Open(dir))(testLimit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -65,9 +63,7 @@ func rounds(t *testing.T, kept []Record) []int {
 func loaded(t *testing.T, d *Dir) []int {
 	t.Helper()
 	kept, err := d.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return rounds(t, kept)
 }
 
@@ -125,9 +121,7 @@ func TestDirStore(t *testing.T) {
 func TestSlotLayout(t *testing.T) {
 	var b writerAt
 	digest, err := writeSlot(&b, Record{Round: 0x0102, State: []byte("state"), Note: "{}"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []byte("SPADEslt\x01\x00\x00\x00\x02\x00\x00\x00\x02\x01\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00state{}")
 	sum := sha256.Sum256(want)
 	if !bytes.Equal(b, append(want, sum[:]...)) || digest != sum {
@@ -181,9 +175,7 @@ func TestNotes(t *testing.T) {
 	long := `"` + strings.Repeat("x", MaxNote-2) + `"`
 	err := errors.Join(d.Save(Record{Round: 1, Note: "{\n \"a\": 1\n}"}), d.Save(Record{Round: 2}),
 		d.Save(Record{Round: 3, State: make([]byte, testLimit), Note: long}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := Inspect(dir)
 	lines := logLines(t, dir)
 	if err != nil || len(lines) != 3 || !strings.HasSuffix(lines[0], `"note":{"a":1}}`) ||
@@ -201,9 +193,7 @@ func TestNotes(t *testing.T) {
 func TestStateIsNotCopied(t *testing.T) {
 	const length = 2 << 20
 	d, err := sized(Open(t.TempDir()))(length)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	s := Record{Round: 1, State: make([]byte, length)}
 	allocated := func(f func() error) uint64 {
@@ -272,9 +262,7 @@ func must(t testing.TB, err error) {
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -327,9 +315,7 @@ func FuzzSlot(f *testing.F) {
 func FuzzReleaseLog(f *testing.F) {
 	saved := slot{Record: savedRound(3, 3)}
 	line, err := releaseLine(saved.Record, saved.digest)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add([]byte{})
 	f.Add(line)
 	f.Add(append(bytes.Clone(line), line[:30]...))

@@ -20,6 +20,13 @@ func pins(member string) []ed25519.PublicKey {
 	return []ed25519.PublicKey{old.(ed25519.PublicKey), now.(ed25519.PublicKey)}
 }
 
+func mustHeads(t *testing.T, path string) *Heads {
+	t.Helper()
+	h, err := openHeads(path)
+	must(t, err)
+	return h
+}
+
 // learn gives heads a release of member b, signed with a key, with a ledger's state.
 func learn(h *Heads, key string, id byte, seq uint64) error {
 	scope := signed.NewScope("r", [32]byte{}, "b")
@@ -33,19 +40,12 @@ func TestLatestHead(t *testing.T) {
 		t.Error("a nil Heads returned a statement")
 	}
 	path := filepath.Join(t.TempDir(), "heads")
-	h, err := openHeads(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := mustHeads(t, path)
 	for _, seq := range []uint64{3, 5, 4} {
 		must(t, learn(h, "b", 7, seq))
 	}
 	must(t, h.Save())
-	again, err := openHeads(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range []*Heads{h, again} {
+	for _, h := range []*Heads{h, mustHeads(t, path)} {
 		if list := h.Of(pins("b")); len(list) != 1 || list[0].Ledger.Seq != 5 {
 			t.Errorf("found %+v, want one with seq 5", list)
 		}
@@ -67,10 +67,7 @@ func TestLatestHead(t *testing.T) {
 // TestHeadsAreFull checks that the ledgers of one member have a bounded number of lines, whichever of its keys signs, that a
 // further ledger is refused with an error and displaces none, and that a newer state of a known ledger is still kept.
 func TestHeadsAreFull(t *testing.T) {
-	h, err := openHeads(filepath.Join(t.TempDir(), "heads"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := mustHeads(t, filepath.Join(t.TempDir(), "heads"))
 	for id := range byte(signed.MaxEarlier) {
 		key := "bz"[id%2:][:1] // the present key and the one before
 		must(t, learn(h, key, 1+id, 3))

@@ -25,9 +25,7 @@ func marks(t *testing.T, path string) string {
 func markFile(t *testing.T, head certificate.Head, more string) []byte {
 	t.Helper()
 	text, err := json.Marshal(highWater{Head: head})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text = []byte(strings.Replace(string(text), "}", more+"}", 1))
 	file := make([]byte, 2*block)
 	copy(file, fmt.Sprintf("%s %x\n", text, sha256.Sum256(text)))
@@ -51,9 +49,7 @@ func TestLedgerMarkAgain(t *testing.T) {
 		t.Errorf("%d writes for a mark and twice the same", disk.attempts)
 	}
 	looking, err := ReadLedger(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if looking.Mark(runID("run", fleetA, "a"), 4) == nil {
 		t.Error("a read-only ledger accepted a mark")
 	}

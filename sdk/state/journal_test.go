@@ -39,9 +39,7 @@ func TestJournalIsReadAgain(t *testing.T) {
 		if err == nil {
 			err = d.Keep(JournalName, text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if r, err := Inspect(dir); err != nil || r.Refused != nil || !reflect.DeepEqual(&r.Journal, want) {
 			t.Errorf("%+v, %v, want %+v", r.Journal, err, want)
 		}
@@ -57,9 +55,7 @@ func TestJournalIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir)
 	good, err := exampleJournal().Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(good)
 	first, rest, _ := strings.Cut(text, "\n")
 	for name, c := range map[string][2]string{
@@ -82,9 +78,7 @@ func TestJournalIsRefused(t *testing.T) {
 
 func FuzzParseJournal(f *testing.F) {
 	text, err := exampleJournal().Encode()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(text[:2000])
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -93,9 +87,7 @@ func FuzzParseJournal(f *testing.F) {
 			return
 		}
 		again, err := j.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if back, err := ParseJournal(again); err != nil || !reflect.DeepEqual(back, j) {
 			t.Errorf("%+v, %v, want %+v", back, err, j)
 		}

@@ -36,9 +36,7 @@ func newLedger(t testing.TB, limit *dpmech.Limit) (*Ledger, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "patients.ledger")
 	l, err := CreateLedger(path, "patients <2025>", dpmech.Client, limit, NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l, path
 }
@@ -55,17 +53,10 @@ func markUpTo(t testing.TB, l *Ledger, run string, round int) {
 	must(t, l.Mark(runID(run, fleetA, "a"), round))
 }
 
-func closeLedger(t testing.TB, l *Ledger) {
-	t.Helper()
-	must(t, l.Close())
-}
-
 func reopen(t testing.TB, path string) *Ledger {
 	t.Helper()
 	l, err := OpenLedger(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -95,7 +86,7 @@ func TestLedgerSumsRuns(t *testing.T) {
 	if err := l.Reserve(runID("tuning", fleetB, "a"), 1, noisy); err != nil { // with another fleet file it is another run
 		t.Fatal(err)
 	}
-	closeLedger(t, l)
+	must(t, l.Close())
 	l = reopen(t, path)
 	reserve(t, l, "final", 1, 2)
 	reserve(t, l, "tuning", 2, 4) // two of these rounds are already reserved
@@ -115,14 +106,12 @@ func TestLedgerSumsRuns(t *testing.T) {
 	}
 	check(l)
 	looking, err := ReadLedger(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	check(looking)
 	if err := looking.Reserve(runID("final", fleetA, "a"), 3, noisy); err == nil {
 		t.Error("a read-only ledger accepted a reservation")
 	}
-	closeLedger(t, l)
+	must(t, l.Close())
 	if err := l.Reserve(runID("final", fleetA, "a"), 3, noisy); err == nil || l.Close() != nil {
 		t.Errorf("a closed ledger accepted a reservation, or did not stay closed")
 	}
@@ -161,7 +150,7 @@ func TestLedgerRefusesReservations(t *testing.T) {
 		1.2345678901234567e-9)); err != nil {
 		t.Error(err)
 	}
-	closeLedger(t, l)
+	must(t, l.Close())
 	reopen(t, l.path)
 }
 
@@ -184,7 +173,7 @@ func TestLedgerConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	closeLedger(t, l)
+	must(t, l.Close())
 	if got := marks(t, path); got != "10 []" {
 		t.Errorf("the mark says %s, want all of 10", got)
 	}

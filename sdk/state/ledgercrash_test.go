@@ -73,9 +73,7 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 	t.Helper()
 	d := newSimDisk(files)
 	n, err := openNode(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := history{start: files, acked: make([]int, last+1)}
 	first := n.facts().saved
 	if first > 0 {
@@ -100,9 +98,7 @@ func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	}
 	d := newSimDisk(files)
 	n, err := openNode(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if log := readLog(files[logName]); seen > 0 && (log.newest < 0 || log.end == 0) { // it would be a store without releases
 		t.Fatalf("release %d was seen, but the log has none", seen)
 	}
@@ -247,9 +243,7 @@ func TestFoundIsDurable(t *testing.T) {
 			d.apply(s)
 		}
 		node, err := openNode(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found := node.facts()
 		for range 10 {
 			after := history{start: h.start, steps: d.steps}.powerCut(len(d.steps), &coin)
@@ -350,9 +344,7 @@ func TestLedgerMarkGrows(t *testing.T) {
 		if err == nil {
 			_, err = l.file.WriteAt(line, l.log.lines[k-1].end)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	for k := 1; k <= 3; k++ {
 		reserve(t, l, "sent", k, k)
@@ -365,7 +357,7 @@ func TestLedgerMarkGrows(t *testing.T) {
 			t.Fatalf("the file has %d bytes (%v)", st.Size(), err)
 		}
 	}
-	closeLedger(t, l)
+	must(t, l.Close())
 	l = reopen(t, path)
 	if got := l.Marked(runID("sent", fleetA, "a")); got != 3 {
 		t.Errorf("marked up to %d", got)

@@ -94,7 +94,7 @@ func TestEveryStepFails(t *testing.T) {
 			}
 		}
 	}
-	if min(refusals[0], refusals[1]) < 2*3*2*3 { // in two rounds: a write and a sync of line and mark; four writes and a sync of a slot
+	if min(refusals[0], refusals[1]) < 2*3*2*4 { // starts, reasons and rounds, and a write and a sync of line and mark in each
 		t.Errorf("ledger and store failed only %d times", refusals)
 	}
 }
@@ -117,7 +117,7 @@ func TestLedgerFileErrors(t *testing.T) {
 			!strings.Contains(err.Error(), "new") {
 			t.Errorf("%v", err)
 		}
-		closeLedger(t, l)
+		must(t, l.Close())
 		must(t, os.Chmod(path, 0o400))
 		if _, err := OpenLedger(path); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v", err)
@@ -150,12 +150,10 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	if err := l.Reserve(runID("run", fleetA, "a"), 3, noisy); !errors.Is(err, errFault) {
 		t.Fatal(err)
 	}
-	closeLedger(t, l)
+	must(t, l.Close())
 	for _, fault := range []error{errFault, nil} {
 		file, err := lockFile(path, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		disk := &faulty{file: file, syncErr: fault}
 		l := &Ledger{path: path, file: disk}
 		m, err := readMark(path)
@@ -169,6 +167,6 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 		if m, err := readMark(path); err != nil || m.Head != marked || l.Marked(runID("run", fleetA, "a")) != 2 {
 			t.Errorf("with %v the mark is %+v (%v)", fault, m, err)
 		}
-		closeLedger(t, l)
+		must(t, l.Close())
 	}
 }

@@ -33,7 +33,7 @@ func TestLedgerContains(t *testing.T) {
 			t.Errorf("%+v is in the ledger", h)
 		}
 	}
-	closeLedger(t, l)
+	must(t, l.Close())
 	must(t, errors.Join(os.WriteFile(path, ledger, 0o600), os.WriteFile(markPath(path), mark, 0o600)))
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
@@ -53,11 +53,11 @@ func TestLedgerMarkIsDamaged(t *testing.T) {
 	reserve(t, l, "run", 1, 9)
 	markUpTo(t, l, "run", 9)
 	newest := l.Head()
-	closeLedger(t, l)
+	must(t, l.Close())
 	both := string(mustRead(t, markPath(path)))
 	sound := markFile(t, newest, "")
 	mustWrite(t, markPath(path), sound)
-	closeLedger(t, reopen(t, path))
+	must(t, reopen(t, path).Close())
 	for _, list := range []string{"[]", "null", "[0]", "[10]", "[4,4]", "[5,4]", "[4, 5]", `["4"]`} {
 		mustWrite(t, markPath(path), markFile(t, newest, `,"unsent":`+list))
 		refused(t, path, "mark", "damaged")
@@ -79,12 +79,10 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	l, path := newLedger(t, limitOf(1000, 1e-5, dpmech.GDP))
 	reserve(t, l, "run", 1, 4)
 	markUpTo(t, l, "run", 4)
-	closeLedger(t, l)
+	must(t, l.Close())
 	good := mustRead(t, path)
 	m, err := readMark(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mark := m.Head
 	read := func(content []byte) error {
 		b, _, err := readLedgerLog(content, &mark)
@@ -141,9 +139,7 @@ func TestLedgerLines(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)
 	line, err := l.log.line(l.log.seq()+1, reserved(zeroRun, 2, noisy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	good := strings.TrimSuffix(string(line), "\n")
 	for _, c := range []struct{ old, new, want string }{
 		{`"seq":2`, `"seq":3`, "seq is 3, want 2"},
@@ -187,7 +183,7 @@ func FuzzReadLedger(f *testing.F) {
 	reserve(f, l, "run", 1, 2)
 	must(f, l.Reserve(runID("other", fleetB, "b"), 3, gauss(0.1, 2.5)))
 	markUpTo(f, l, "run", 1)
-	closeLedger(f, l)
+	must(f, l.Close())
 	good := mustRead(f, path)
 	mark := mustRead(f, markPath(path))
 	first, _, _ := bytes.Cut(good, []byte("\n"))
@@ -225,15 +221,11 @@ func FuzzReadLedger(f *testing.F) {
 			}
 		}
 		h, err := json.Marshal(b.header)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		again := append(h, '\n')
 		for seq := 1; seq <= b.seq(); seq++ {
 			line, err := b.line(seq, entry{reservation: b.lines[seq].reservation})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			again = append(again, line...)
 		}
 		if !bytes.HasPrefix(file, again) || int64(len(again)) != b.size() {

@@ -15,13 +15,9 @@ import (
 func TestLockIsNotKeptByAStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := lockFile(path, os.O_CREATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	started, err := syscall.Dup(int(first.(lockedFile).Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer syscall.Close(started)
 	if f, err := lockFile(path, 0); !errors.Is(err, errLocked) {
 		t.Errorf("a second lock: %v, %v", f, err)

@@ -29,9 +29,7 @@ func TestLooseModes(t *testing.T) {
 		return err
 	}
 	l, err := CreateLedger(ledger, "data", "", nil, NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	must(t, l.Close())
 	for _, c := range []struct {
 		path string
@@ -46,9 +44,7 @@ func TestLooseModes(t *testing.T) {
 	} {
 		must(t, c.open())
 		info, err := os.Stat(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		must(t, os.Chmod(c.path, c.mode))
 		if err := c.open(); err == nil || !strings.Contains(err.Error(), "chmod") || !strings.Contains(err.Error(), c.path) {
 			t.Errorf("%s with mode %o: error %v, want one with chmod", c.path, c.mode, err)

@@ -28,9 +28,7 @@ func newPairKeys(t *testing.T, n int) (PairKeys, []pair.Public) {
 func (k PairKeys) private(t *testing.T, public pair.Public) []byte {
 	t.Helper()
 	lines, err := k.read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lines[find(lines, public)].Private
 }
 
@@ -39,9 +37,7 @@ func (k PairKeys) private(t *testing.T, public pair.Public) []byte {
 func TestPairKeysServeOneRun(t *testing.T) {
 	file, public := newPairKeys(t, 3)
 	other, err := file.Add("b", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info, err := os.Stat(string(file)); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
@@ -141,9 +137,7 @@ func TestDamagedPairKeys(t *testing.T) {
 func mustKey(t *testing.T) pair.Public {
 	t.Helper()
 	key, err := ecdh.X25519().NewPrivateKey(bytes.Repeat([]byte{7}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pair.PublicOf(key)
 }
 

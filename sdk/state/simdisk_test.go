@@ -154,9 +154,7 @@ func sized(d *Dir, err error) func(size int) (*Dir, error) {
 func simOpen(t *testing.T, d *simDisk) *Dir {
 	t.Helper()
 	s, err := sized(openOn(d, "sim"))(testLimit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 

@@ -79,11 +79,7 @@ func TestGoldenFrames(t *testing.T) {
 
 func TestGoldenHello(t *testing.T) {
 	for name, hello := range map[string]Hello{"hello": sampleHello(), "hello-sections": sampleSections()} {
-		b, err := EncodeHello(hello)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h, err := DecodeHello(golden(t, name, b)); err != nil || !sameHello(h, hello) {
+		if h, err := DecodeHello(golden(t, name, mustHello(hello))); err != nil || !sameHello(h, hello) {
 			t.Errorf("%s: decoded as %+v, %v", name, h, err)
 		}
 	}
@@ -91,10 +87,7 @@ func TestGoldenHello(t *testing.T) {
 
 func TestGoldenSnapshot(t *testing.T) {
 	for name, c := range map[string]*Snapshot{"checkpoint": sampleSnapshot(), "checkpoint-least": leastSnapshot()} {
-		b, err := AppendSnapshot(nil, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := mustSnapshot(t, c)
 		var got Snapshot
 		if err := DecodeSnapshot(golden(t, name, b), &got); err != nil || !bytes.Equal(mustSnapshot(t, &got), b) {
 			t.Errorf("%s: decoded as %+v, %v", name, got, err)
