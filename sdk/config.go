@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -112,7 +113,7 @@ func (c *Config) validate(complete bool) error {
 		c.Patience, minPatience)
 	errs.when(c.Window < 0, "Window is %d, want 0 or more", c.Window)
 	errs.when(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more for each", c.ResendAfter, c.Linger)
-	errs.when(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
+	errs.when(complete && (c.Samples < 1 || int64(c.Samples) > math.MaxInt32), "Samples is %d, want 1..%d", c.Samples, math.MaxInt32)
 	errs.when(complete && isNil(c.Oracle), "Oracle is nil, want a function or a value that returns losses")
 	errs.when(complete && c.Transport == nil, "Transport is nil")
 	return errors.Join(errs...)

@@ -209,6 +209,7 @@ func TestConfigFaults(t *testing.T) {
 	for want, change := range map[string]func(c *sdk.Config){
 		`Name is "z", want one of`:                   func(c *sdk.Config) { c.Name = "z" },
 		"Samples is 0":                               func(c *sdk.Config) { c.Samples = 0 },
+		"want 1..2147483647":                         func(c *sdk.Config) { n := int64(1) << 31; c.Samples = int(n) },
 		"Linger is -1ns, want 0 or more":             func(c *sdk.Config) { c.Linger = -1 },
 		"Noise is set, but the fleet is not private": func(c *sdk.Config) { c.Noise = noise(0) },
 		"4*samples*(dim+3) bytes in every stored state, more than the limit of 899 bytes": func(c *sdk.Config) {

@@ -207,8 +207,8 @@ func (n *Node) openLedger(cfg *sdk.Config, unit dpmech.Unit, o Options, store *s
 			return errors.Join(state.LostLedger(err, path, cmp.Or(has, n.dir), true), unread)
 		}
 		cfg.Ledger, err = state.CreateLedger(path, cmp.Or(o.Dataset, cfg.Name), unit, o.Limit, o.Declared)
-		if err != nil {
-			return fmt.Errorf("edge: Options.Declared, Limit or Dataset, from which the ledger %s is made: %w", path, err)
+		if disk := new(fs.PathError); err != nil && !errors.As(err, &disk) {
+			err = fmt.Errorf("edge: Options.Declared, Limit or Dataset, from which the ledger %s is made: %w", path, err)
 		}
 	}
 	if err != nil {

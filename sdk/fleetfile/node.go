@@ -150,9 +150,19 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	} else {
 		file, errFleet = Read(n.Fleet)
 	}
-	key, errKey := secret.ReadKey(n.Key)
+	key, errKey := n.KeyIn(file)
 	if err := errors.Join(errFleet, errKey); err != nil {
 		return nil, nil, err
+	}
+	return file, key, nil
+}
+
+// KeyIn reads the key of the node and checks that the key and the node file match the given fleet file. A nil file matches
+// every node.
+func (n *Node) KeyIn(file *File) (ed25519.PrivateKey, error) {
+	key, err := secret.ReadKey(n.Key)
+	if err != nil || file == nil {
+		return key, err
 	}
 	errs := []error{n.CheckIdentity(file, key)}
 	switch private := !file.Fleet.Privacy.NonPrivate; {
@@ -163,10 +173,7 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want no ledger: the fleet is not private, and the "+
 			"privacy cost of a run without noise is unbounded", n.Ledger))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, nil, err
-	}
-	return file, key, nil
+	return key, errors.Join(errs...)
 }
 
 // Certificate returns the path of the node's certificate.

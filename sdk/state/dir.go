@@ -52,7 +52,7 @@ func Open(dir string) (*Dir, error) {
 	}
 	lock, err := lockFile(filepath.Join(dir, lockName), os.O_CREATE)
 	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("state: another process has locked the store in %s (%w): stop that process, or give "+
+		return nil, fmt.Errorf("state: another process has locked the store in %s, or this one has it open (%w): stop that process, or give "+
 			"this node a directory of its own", dir, err)
 	}
 	if err != nil {

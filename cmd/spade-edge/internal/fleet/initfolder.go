@@ -81,7 +81,7 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	for _, m := range file.Members {
 		node, err := fleetfile.ReadNode(filepath.Join(stage, m.Name, "node.json"))
 		if err == nil && !o.Given["members"] {
-			_, _, err = node.Load()
+			_, err = node.KeyIn(file)
 		}
 		if err != nil {
 			return nil, cli.AsUsageError(err)
