@@ -42,8 +42,3 @@ func outcome(t *testing.T, args ...string) (r setup.Result) {
 func with(args []string, more ...string) []string {
 	return append(append([]string(nil), args...), more...)
 }
-
-func said(args ...string) (code int, text string) {
-	code, out, log := call(args...)
-	return code, out + log
-}
