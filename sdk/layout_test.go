@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"sdk/trust":                  {"dpmech/certificate", "sdk/admm", "sdk/wire", "sdk/signed", "sdk/state"},
 	"sdk/graph":                  {"zoest/rng"},
 	"sdk/topology":               {"sdk/graph", "sdk/regular", "zoest/vec", "zoest/rng"},
-	"sdk/plan":                   {"dpmech", "dpmech/budget", "sdk", "sdk/admm", "sdk/graph", "sdk/state", "zoest", "zoest/setting"},
+	"sdk/plan":                   {"dpmech", "dpmech/budget", "sdk", "sdk/admm", "sdk/graph", "sdk/wire", "zoest", "zoest/setting"},
 	"cmd/spade-edge/task/cell":   {},
 	"cmd/spade-edge/task":        append([]string{"sdk/regular", "zoest", "zoest/vec", "zoest/rng"}, ofTask...),
 	"cmd/spade-edge/task/screen": {"cmd/spade-edge/task", "cmd/spade-edge/task/cell", "zoest/rng"},
@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"cmd/spade-edge/builtin": {"dpmech", "sdk", "sdk/fleetfile", "cmd/spade-edge/task", "sdk/wire", "zoest"},
 	"sdk/broker":             {"sdk/fleetfile", "sdk/secret", "transport"},
 	"sdk/edge":               {"dpmech", "dpmech/certificate", "sdk", "sdk/pair", "sdk/secret", "sdk/state", "transport", "transport/ws"},
-	"sdk/device":             {"dpmech", "dpmech/certificate", "dpmech/explain", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "sdk/trust", "transport"},
+	"sdk/device":             {"dpmech", "dpmech/certificate", "dpmech/explain", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "sdk/trust", "sdk/wire", "transport"},
 	"sdk/sim":                {"sdk", "sdk/admm", "sdk/pair", "zoest", "zoest/rng"},
 
 	"cmd/spade-edge/task/eigen":    {"zoest/rng"},
