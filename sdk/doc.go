@@ -45,8 +45,8 @@
 //     node does not continue from it.
 //  6. Send. Only now status, events and neighbors see the release.
 //  7. Receive. A frame is decoded, and [trust.Machine.Receive] gives its verdict. What proves something is stored first;
-//     then the edge is dropped, or the run ends; then the neighbor sees the proof. The machine of the method takes the rest.
-//     It begins the next round when it holds every neighbor's release, whose arrival also confirms this node's own.
+//     then the neighbor sees the proof, and the edge is dropped or the run ends. The machine of the method takes the rest. It
+//     begins the next round when it holds every neighbor's release, whose arrival also confirms this node's own.
 //
 // If nothing moves, the node sends its last messages again, ever less often. It exits when every neighbor has said that it
 // needs nothing more, and countersigned the last release.

@@ -11,8 +11,8 @@ import (
 // several local steps, each of which begins with [Estimator.Step]. Each of these calls begins a stage: the driver takes
 // queries from [Estimator.Next] and passes their losses to [Estimator.Answer] until Next returns none.
 //
-// An Estimator holds m*d + 4d numbers. The kind Tracking adds 3m numbers,
-// Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator] and
+// An Estimator holds about m*d + 3d numbers. The kind Tracking adds 3m numbers,
+// Momentum adds d, and each further query of the window adds d. Memory is allocated only by [NewEstimator] and
 // by the first stage that uses a [Room]. An Estimator is not safe for concurrent use.
 //
 // The mean of the table is updated whenever a row is replaced. To limit the rounding error, the mean is recomputed at
