@@ -68,22 +68,33 @@ func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, d
 	if err = absent(path); err != nil { // another process has been faster
 		return nil, errors.Join(err, l.closeFiles())
 	}
-	if err = l.file.truncate(0); err == nil {
-		err = writeSync(l.file, append(line, '\n'), 0)
-	}
-	if err == nil {
-		if err = syncDir(filepath.Dir(path)); err == nil {
-			err = l.acknowledge()
-		}
-	}
-	if err != nil { // no release depends on the new ledger yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), os.Remove(path))
-		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
-			err = errors.Join(err, mark)
-		}
-		return nil, err
+	if err = l.create(append(line, '\n')); err != nil {
+		return nil, errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), l.remove())
 	}
 	return l, nil
+}
+
+// create makes the first line and the mark of a new ledger durable.
+func (l *Ledger) create(line []byte) error {
+	if err := l.file.truncate(0); err != nil {
+		return err
+	}
+	if err := writeSync(l.file, line, 0); err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Dir(l.path)); err != nil {
+		return err
+	}
+	return l.acknowledge()
+}
+
+// remove removes a new ledger, on which no release depends yet, and its mark, if there is one.
+func (l *Ledger) remove() error {
+	err := os.Remove(l.path)
+	if mark := os.Remove(markPath(l.path)); !errors.Is(mark, fs.ErrNotExist) {
+		err = errors.Join(err, mark)
+	}
+	return err
 }
 
 // absent returns an error if path has anything but what an interrupted CreateLedger leaves.
