@@ -49,8 +49,8 @@ func (r *run) drop(j int, q state.Quarantine) {
 	r.post(r.trust.Notices())
 }
 
-// giveUp drops the edges to the neighbors listed in Config.Without.
-func (r *run) giveUp() {
+// dropListed drops the edges to the neighbors listed in Config.Without.
+func (r *run) dropListed() {
 	for _, name := range r.cfg.Without {
 		if j := r.peer(name); !r.status.Done && slices.Contains(r.neighbors, j) {
 			r.drop(j, state.Quarantine{Why: "this node was told to go on without it"})
@@ -58,8 +58,8 @@ func (r *run) giveUp() {
 	}
 }
 
-// judge drops the edges to neighbors whose release the machine found impossible when it was about to use it.
-func (r *run) judge() {
+// dropImpossible drops the edges to neighbors whose release the machine found impossible when it was about to use it.
+func (r *run) dropImpossible() {
 	for _, found := range r.machine.Verdicts() {
 		r.trust.Prove(&found)
 		q := state.Quarantine{Why: found.Why}
