@@ -98,7 +98,11 @@ func (r *run) take(in parcel) error {
 		return nil
 	}
 	r.pace.took()
-	return r.obey(in, r.deliver(in))
+	err := r.obey(in, r.deliver(in))
+	if t, ok := r.cfg.Transport.(interface{ Recycle(frame []byte) }); ok {
+		t.Recycle(in.frame)
+	}
+	return err
 }
 
 // obey carries out the verdict on a frame: the statements are stored before the edge is dropped and before they are
