@@ -14,7 +14,8 @@ import (
 // run.
 const build = "spade-edge arithmetic 2"
 
-// resume restores the node's machine and its counted releases from the stored state. If no state is stored, it creates a new machine.
+// resume restores the node's machine and its counted releases from the stored state. If no state is stored, it creates
+// a new machine.
 func (n *Node) resume(mcfg admm.Config) error {
 	snaps, err := n.load()
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 // Quarantine. A node stops working with a neighbor that sends a message that no honest member would send, whatever
 // frames that member has received: an impossible release ([admm.Config.Impossible]), or two signed releases of one
 // round. Other invalid frames are only refused and counted. Without keys, an impossible release leads to quarantine
-// only if the node would otherwise use it. Every decision is a function of the received frames and their order; see
-// [admm.Machine.Quarantine].
+// only if the node would otherwise use it. These decisions are a function of the received frames and their order; see
+// [admm.Machine.Quarantine]. A node also drops the edge to a neighbor that has dropped it, that Config.Without names, or
+// that is silent for longer than Config.Patience (presence.go).
 
 const dropped = "the edge is in quarantine, and the run goes on without it"
 

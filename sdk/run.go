@@ -50,7 +50,7 @@ func (n *Node) fatal(err error) error {
 // loop asks the machine for its duties and carries them out, until there are none left. While the machine waits, and
 // between two queries, the loop takes what neighbors have sent.
 func (r *run) loop() error {
-	again := r.status.Done
+	again := r.status.Done // an earlier Run made the last release
 	for {
 		if r.machine.Alone() && !r.status.Done {
 			return r.alone()
@@ -72,7 +72,7 @@ func (r *run) loop() error {
 			return r.serveDropped(min(2*r.cfg.ResendAfter, r.cfg.Linger))
 		case duties.Finished:
 			return nil
-		case duties.Reserve > 0:
+		case duties.Reserve > 0: // the next Ready draws the noise
 		case duties.Released > 0:
 			r.pace.progress()
 		case len(duties.Queries) > 0:
@@ -105,21 +105,26 @@ func (r *run) perform(duties admm.Ready) error {
 		if err := r.secrets.made(duties.Released); err != nil {
 			return err
 		}
-	}
-	if !r.remembered && duties.Released > 1 { // every neighbor has made a release
-		r.remembered = true
-		r.rememberHeads()
-	}
-	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
-		r.outgrown = true
-		r.log.Warn("the model was clipped to the public bound around the start vector: the model has diverged (use a smaller "+
-			"eta), or a neighbor pushes it away", "release", out)
+		r.noteOnce(duties.Released)
 	}
 	r.publish()
 	if duties.Released > 0 {
 		r.released(duties.Released)
 	}
 	return r.send(duties.Send)
+}
+
+// noteOnce notes what a run notes at most once, after a release.
+func (r *run) noteOnce(release int) {
+	if !r.remembered && release > 1 { // every neighbor has made a release
+		r.remembered = true
+		r.rememberHeads()
+	}
+	if out := r.machine.Outgrown(); out > 0 && !r.outgrown {
+		r.outgrown = true
+		r.log.Warn("the model was clipped to the public bound around the start vector: the model has diverged (use a smaller "+
+			"eta), or a neighbor pushes it away", "release", out)
+	}
 }
 
 // work answers queries. It takes at most one frame between two queries, so that a flood of frames cannot stop the work.

@@ -11,9 +11,9 @@ import (
 // several local steps, each of which begins with [Estimator.Step]. Each of these calls begins a stage: the driver takes
 // queries from [Estimator.Next] and passes their losses to [Estimator.Answer] until Next returns none.
 //
-// An Estimator holds m*d + 4d numbers. The kind Tracking adds 3m numbers,
-// Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator] and
-// by the first stage that uses a [Room]. An Estimator is not safe for concurrent use.
+// An Estimator holds about m*d + 3d numbers. The kind Tracking adds 3m numbers, Momentum adds d, and each further query
+// of the window adds d. Memory is allocated only by [NewEstimator] and by the first stage that uses a [Room]. An
+// Estimator is not safe for concurrent use.
 //
 // The mean of the table is updated whenever a row is replaced. To limit the rounding error, the mean is recomputed at
 // each Fill, and at the start of a step if at least max(8m, 16384) rows have been replaced since.
@@ -257,7 +257,7 @@ func (e *Estimator) Estimate() []float32 {
 func (e *Estimator) Rows() (rows []float32, factor float64) { return e.method.estimate() }
 
 // Offset returns the constant that the estimator subtracts from the losses of a component; 0 unless they are large, and
-// always 0 with the kind Paper. It is the loss of a component to report for a query that has none.
+// always 0 with the kind Paper. If a query has no loss, this is the loss to report.
 func (e *Estimator) Offset(h int) float64 {
 	if t, tracks := e.method.(interface{ of(h int) float64 }); tracks {
 		return t.of(h)

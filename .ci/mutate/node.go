@@ -137,7 +137,7 @@ var onNode = []mutation{
 	{"wrong data: swapped columns are not compared", "cmd/spade-edge/task/screen/screen.go", "a < close && b < close &&", "a < 0 && b < close &&", looks},
 	{"wrong data: shuffled labels pass", "cmd/spade-edge/task/screen/labels.go", "return r.AsGood >= chance", "return r.AsGood > shuffles",
 		suite{transcripts, "Transcripts/^screen$"}},
-	{"wrong data: -na is not heard", "cmd/spade-edge/task/csv.go", "case r.na != nil && cell.OneOf(text, r.na):", "case false:",
+	{"wrong data: -na is not heard", "cmd/spade-edge/task/csv.go", "marked := r.na != nil && cell.OneOf(text, r.na);", "marked := false;",
 		suite{transcripts, "Transcripts/^screen$"}},
 	{"verdict: the site's own model may start a fleet", "cmd/spade-edge/internal/fleet/start.go", "if m.Alone {", "if false {", verdicts},
 	{"verdict: everybody may read the site's own model", "cmd/spade-edge/internal/cli/write.go", "if f.Secret {", "if false {", verdicts},

@@ -76,6 +76,8 @@ func (p *Payload) set(q Payload) {
 	p.Grid = append(p.Grid[:0], q.Grid...)
 }
 
+// Exactly-once delivery: what a client holds of its neighbors, and which messages it sends again.
+
 // edge is one neighbor j. It takes only 64 bytes, because a network may have millions of edges. Its vectors are in the
 // machine, see part.
 type edge struct {

@@ -68,25 +68,35 @@ func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, d
 	if err = absent(path); err != nil { // another process has been faster
 		return nil, errors.Join(err, l.closeFiles())
 	}
-	// The mark comes first, so that a ledger with a line and without a mark is never the new one that it looks like: it was
-	// copied, or is used under another name, or its mark was removed.
-	if err = l.file.truncate(0); err == nil {
-		err = l.acknowledge()
-	}
-	if err == nil {
-		err = writeSync(l.file, append(line, '\n'), 0)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil { // no release depends on the new ledger yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), os.Remove(path))
-		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
-			err = errors.Join(err, mark)
-		}
-		return nil, err
+	if err = l.create(append(line, '\n')); err != nil {
+		return nil, errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), l.remove())
 	}
 	return l, nil
+}
+
+// create makes the mark and the first line of a new ledger durable. The mark comes first, so that a ledger with a line and
+// without a mark is never the new one that it looks like: it was copied, or is used under another name, or its mark was
+// removed.
+func (l *Ledger) create(line []byte) error {
+	if err := l.file.truncate(0); err != nil {
+		return err
+	}
+	if err := l.acknowledge(); err != nil {
+		return err
+	}
+	if err := writeSync(l.file, line, 0); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(l.path))
+}
+
+// remove removes a new ledger, on which no release depends yet, and its mark, if there is one.
+func (l *Ledger) remove() error {
+	err := os.Remove(l.path)
+	if mark := os.Remove(markPath(l.path)); !errors.Is(mark, fs.ErrNotExist) {
+		err = errors.Join(err, mark)
+	}
+	return err
 }
 
 // absent returns an error if path has anything but what an interrupted CreateLedger leaves.
