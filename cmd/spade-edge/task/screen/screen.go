@@ -52,7 +52,9 @@ type Report struct {
 	Columns    []Column    `json:"columns"`
 	Suspicions []Suspicion `json:"suspicious"`
 
-	time int // index of the column of times, or -1
+	time     int             // index of the column of times, or -1
+	rows     map[string]bool // the different rows; nil if many rows are expected to be equal
+	possible float64         // number of possible rows
 }
 
 // Count is a value and the number of rows that have it.
@@ -142,9 +144,13 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 
 // Among compares several sites with each other, for a task without expected values. It compares each column of numbers
 // at a site with the medians of the same column at the other sites, if at least two of the other sites (one, for the
-// times of a survival task) have enough values. It adds suspicions to the reports, which must be for the same recipe.
-func Among(all []*Report) {
+// times of a survival task) have enough values, and looks for rows that two sites have. It adds suspicions to the reports,
+// which must be for the same recipe. names has the name of each table.
+func Among(all []*Report, names []string) {
 	for i, p := range all {
+		for j, other := range all[:i] {
+			p.repeatedAt(other, names[j])
+		}
 		for k := range p.Columns {
 			var medians []float64
 			wide := 0.0
