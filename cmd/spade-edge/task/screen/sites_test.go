@@ -60,6 +60,7 @@ func TestAmong(t *testing.T) {
 			}
 		}, []string{"sentinel b"}},
 		{func(_ int, row []string) { row[2] = "2" }, []string{"constant ward"}},
+		{func(_ int, row []string) { row[3] = "no" }, []string{"one class y"}},
 		{func(i int, row []string) {
 			if i < 20 {
 				copy(row, table(60, 1, nothing)[i+11])
