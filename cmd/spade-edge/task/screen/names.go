@@ -88,8 +88,8 @@ const (
 
 // words has common names for yes and no.
 var words = map[string][]string{
-	yes: strings.Fields("yes y ja j oui si sí sì sim tak да true t wahr vrai positive positiv positif positivo pos 1 1.0 1,0"),
-	no:  strings.Fields("no n nein nee non não nie нет false f falsch faux falso negative negativ négatif negativo neg 0 0.0 0,0"),
+	yes: strings.Fields("yes y ja j oui si sí sì sim tak да true wahr vrai positive positiv positif positivo pos 1 1.0 1,0"),
+	no:  strings.Fields("no n nein nee non não nie нет false falsch faux falso negative negativ négatif negativo neg 0 0.0 0,0"),
 }
 
 // meaning returns a text that names share which people may use for the same thing.
