@@ -197,7 +197,7 @@ func (p *Report) repeatedAt(other *Report, name string) {
 		}
 	}
 	expected := float64(len(p.rows)) * float64(len(other.rows)) / min(p.possible, other.possible)
-	if same >= repeatedRows && 20*same >= fewer && float64(same) >= 20*expected {
+	if same >= repeatedRows && 20*same >= fewer && float64(same) >= 10*expected {
 		p.add(Repeated, "", same, name, "%d of its %d different rows are also in %s", same, len(p.rows), name)
 	}
 }
