@@ -64,7 +64,7 @@ type Config struct {
 
 	// Oracle queries.
 
-	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle; see [zoest.Window]
+	Window      int   // queries per call of the oracle, about 4*Dim bytes each; 0 means 1, or 16 for a batch oracle; see [zoest.Window]
 	MemoryLimit int64 // bytes that estimator tracking may add to a Store, 4*Samples*(Dim+3); 0 means 64 MiB
 
 	// Reporting.

@@ -32,8 +32,8 @@ func (c *Config) quiet(release int) bool {
 
 // presentData returns the identity of the present data. If it is not known to be the data of a stored state whose last
 // release is given, it also returns a sentence that says so; without a state, the release is 0. If each record is
-// protected, unknown data count as changed, because all memory must be of present records: then who replaces a record
-// moves no other row. In other runs, the memory of other data is harmless, though wrong.
+// protected, unknown data count as changed, because all memory must be of present records: then replacing a record moves
+// no other row. In other runs, the memory of other data is harmless, though wrong.
 func (c *Config) presentData(then wire.Data, release int) (now wire.Data, changed string) {
 	now = then
 	if c.quiet(release) {

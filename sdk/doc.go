@@ -32,11 +32,11 @@
 // duties):
 //
 //  1. Query. The oracle gets the machine's queries, a few at a time. Between two calls the node takes at most one frame, so
-//     that no neighbor can stop the work. In a private run a query without a loss gets a public constant: a node that fell
-//     silent on some data would reveal them.
+//     that no neighbor can stop the work. In a private run a constant replaces a loss that is missing: a node
+//     that fell silent on some data would reveal them.
 //  2. Reserve. The one-time key of pairwise noise is bound to the run, and the release is counted against the run's
-//     limit and charged to the lifetime ledger, before the noise is drawn. If the budget does not cover it, the run ends here: nothing was
-//     drawn, and neighbors see no more than that a round is missing.
+//     limit and charged to the lifetime ledger, before the noise is drawn. If the budget does not cover it, the run ends
+//     here: nothing was drawn, and neighbors see no more than that a round is missing.
 //  3. Draw. The machine clips the update, adds the noise and makes the release. From here to step 6 nothing depends on
 //     data. If the process ends before the next step, nobody has seen the draw: a new one replaces it for the same charge.
 //  4. Store. The release is signed, with the hash of the one before, and the state that contains it is stored. After a
@@ -45,8 +45,8 @@
 //     node does not continue from it.
 //  6. Send. Only now status, events and neighbors see the release.
 //  7. Receive. A frame is decoded, and [trust.Machine.Receive] gives its verdict. What proves something is stored first;
-//     then the edge is dropped, or the run ends; then the neighbor sees the proof. The machine of the method takes the rest.
-//     It begins the next round when it holds every neighbor's release, whose arrival also confirms this node's own.
+//     then the neighbor sees the proof, and the edge is dropped or the run ends. The machine of the method takes the rest. It
+//     begins the next round when it holds every neighbor's release, whose arrival also confirms this node's own.
 //
 // If nothing moves, the node sends its last messages again, ever less often. It exits when every neighbor has said that it
 // needs nothing more, and countersigned the last release.

@@ -12,8 +12,9 @@ import (
 // Quarantine. A node stops working with a neighbor that sends a message that no honest member would send, whatever
 // frames that member has received: an impossible release ([admm.Config.Impossible]), or two signed releases of one
 // round. Other invalid frames are only refused and counted. Without keys, an impossible release leads to quarantine
-// only if the node would otherwise use it. Every decision is a function of the received frames and their order; see
-// [admm.Machine.Quarantine].
+// only if the node would otherwise use it. These decisions are a function of the received frames and their order; see
+// [admm.Machine.Quarantine]. A node also drops the edge to a neighbor that has dropped it, that Config.Without names, or
+// that is silent for longer than Config.Patience (presence.go).
 
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
@@ -49,8 +50,8 @@ func (r *run) drop(j int, q state.Quarantine) {
 	r.post(r.trust.Notices())
 }
 
-// giveUp drops the edges to the neighbors listed in Config.Without.
-func (r *run) giveUp() {
+// dropListed drops the edges to the neighbors listed in Config.Without.
+func (r *run) dropListed() {
 	for _, name := range r.cfg.Without {
 		if j := r.peer(name); !r.status.Done && slices.Contains(r.neighbors, j) {
 			r.drop(j, state.Quarantine{Why: "this node was told to go on without it"})
@@ -58,8 +59,8 @@ func (r *run) giveUp() {
 	}
 }
 
-// judge drops the edges to neighbors whose release the machine found impossible when it was about to use it.
-func (r *run) judge() {
+// dropImpossible drops the edges to neighbors whose release the machine found impossible when it was about to use it.
+func (r *run) dropImpossible() {
 	for _, found := range r.machine.Verdicts() {
 		r.trust.Prove(&found)
 		q := state.Quarantine{Why: found.Why}

@@ -13,7 +13,7 @@ import (
 )
 
 // sections lists the keys of the canonical form. A hello uses them to show where two fleets differ. The order of the
-// list must never change. The last four keys are optional.
+// list must never change. The last four keys are optional, and no fleet has "stop" any more.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "pair_keys"}
 
 // Hash returns the SHA-256 hash of the canonical form, JSON with sorted keys.

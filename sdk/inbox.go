@@ -8,81 +8,39 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
-	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// work answers queries. It takes at most one frame between two queries, so that a flood of frames cannot stop the work.
-func (r *run) work(queries []zoest.Query) error {
-	inbox := r.inbox
-	if r.fed {
-		inbox = nil
+// The way of a frame in: receive, pass, take, deliver, carryOut.
+
+// receive takes frames from the transport until the run ends. Heartbeats go no further. With patience, each neighbor's
+// frames wait in a queue of their own, so that receive hears all neighbors while the loop works; without patience,
+// receive waits for the loop.
+func (r *run) receive() {
+	for {
+		from, frame, err := r.cfg.Transport.Recv(r.ctx)
+		if err == nil {
+			r.presence.hear(from, time.Now())
+			if wire.IsHeartbeat(frame) {
+				continue
+			}
+		}
+		in := parcel{from: from, frame: frame, err: err}
+		if box := r.arrived[from]; box != nil && err == nil {
+			box.put(in) // a frame dropped for lack of room is sent again
+		} else if !r.pass(in) || err != nil {
+			return
+		}
 	}
+}
+
+// pass passes a parcel to the loop. It returns false if the run ends before the loop takes the parcel.
+func (r *run) pass(in parcel) bool {
 	select {
-	case in := <-inbox:
-		r.fed = true
-		return r.take(in)
+	case r.inbox <- in:
+		return true
 	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
-	case peer := <-r.opened: // the neighbor may lack the last release
-		r.reached(peer)
-		return nil
-	default:
-		r.fed = false
-		return r.answer(queries)
-	}
-}
-
-// wait takes the next frame, serves a neighbor with a new connection, or reports a tick.
-func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
-	select {
-	case in := <-r.inbox:
-		return false, r.take(in)
-	case <-r.ctx.Done():
-		return false, context.Cause(r.ctx)
-	case peer := <-r.opened:
-		r.reached(peer)
-		return false, nil
-	case <-tick:
-		return true, nil
-	}
-}
-
-// rest waits for a frame, a new connection or a tick. over is true once the model has been final for at least
-// Config.Linger.
-func (r *run) rest() (over bool, err error) {
-	if ticked, err := r.wait(r.pace.timer.C); err != nil || !ticked {
-		return false, err // a frame alone is no progress: it may be a repeat
-	}
-	complete := r.machine.Status().Complete
-	if !r.pace.moved {
-		r.machine.Tick()
-		r.showAgain()
-		r.reportWaiting()
-	}
-	r.pace.ticked(complete) // keep ticking once the model is final, because the node exits at a tick
-	if complete && r.final.IsZero() {
-		r.final = time.Now()
-	}
-	if r.final.IsZero() || time.Since(r.final) < r.cfg.Linger {
-		return false, nil
-	}
-	r.log.Warn("exiting before every neighbor confirmed completion", "after", r.cfg.Linger)
-	return true, nil
-}
-
-// showAgain repeats evidence, and allows the node to send again what it sends at most once between two ticks.
-func (r *run) showAgain() {
-	r.rememberHeads()
-	r.keep()
-	r.post(r.trust.Tick())
-}
-
-// reportWaiting reports once per round, which neighbors the node is waiting for.
-func (r *run) reportWaiting() {
-	st, report := r.Status(), r.cfg.Events.Waiting
-	if report != nil && len(st.Waiting) > 0 && r.waiting != st.Round+1 {
-		r.waiting = st.Round + 1
-		report(st.Round, st.Waiting)
+		return false
 	}
 }
 
@@ -94,16 +52,30 @@ func (r *run) take(in parcel) error {
 	case in.err != nil:
 		return fmt.Errorf("sdk: receiving: %w", in.err)
 	case in.silent:
-		r.loses(in.from)
+		r.dropSilent(in.from)
 		return nil
 	}
 	r.pace.took()
-	return r.obey(in, r.deliver(in))
+	return r.carryOut(in, r.deliver(in))
 }
 
-// obey carries out the verdict on a frame: the statements are stored before the edge is dropped and before they are
+// deliver decodes a frame, checks the statements in it, and passes it to the machine.
+func (r *run) deliver(in parcel) trust.Verdict {
+	m := &r.message
+	if err := r.codec.Decode(in.frame, m); err != nil {
+		return trust.Verdict{Action: trust.Refuse, Why: err}
+	}
+	m.From = r.peer(in.from)
+	v := r.trust.Receive(m)
+	if v.Action == trust.Take {
+		v = r.trust.Taken(v, r.machine.Receive(*m))
+	}
+	return v
+}
+
+// carryOut carries out the verdict on a frame: the statements are stored before the edge is dropped and before they are
 // shown.
-func (r *run) obey(in parcel, v trust.Verdict) error {
+func (r *run) carryOut(in parcel, v trust.Verdict) error {
 	r.keep() // before logging: a reader of the log may look for evidence in the status
 	r.write(v.Notes)
 	r.post(v.Send)

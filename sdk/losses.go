@@ -30,24 +30,24 @@ func (r *run) answer(queries []zoest.Query) error {
 		return refused
 	}
 	if err != nil {
-		r.lost(err)
+		r.queryFailed(err)
 	}
-	r.follow(queries)
+	r.checkFlat(queries)
 	return nil
 }
 
-// followed is the number of samples whose losses follow compares.
-const followed = 64
+// compared is the number of samples whose losses checkFlat compares.
+const compared = 64
 
-// follow finds out whether an oracle ignores x: whether no loss of the first samples ever differs from the first one.
-func (r *run) follow(queries []zoest.Query) {
+// checkFlat finds out whether an oracle ignores x: whether no loss of the first samples ever differs from the first one.
+func (r *run) checkFlat(queries []zoest.Query) {
 	if r.firsts == nil { // a loss has changed
 		return
 	}
 	for i, q := range queries {
 		first, known := r.firsts[q.Sample]
 		switch got := r.losses[i]; {
-		case got != got || !known && len(r.firsts) == followed:
+		case got != got || !known && len(r.firsts) == compared:
 		case !known:
 			r.firsts[q.Sample] = got
 		case got == first:
@@ -78,11 +78,11 @@ func (r *run) logFlat() {
 // alarm is the number of queries after which the log reports that all have failed.
 const alarm = 100
 
-// lost takes note of a query without a loss, for the owner of the device.
+// queryFailed takes note of a query without a loss, for the owner of the device.
 //
 // The error depends on data. Log messages at level DEBUG stay on the device, while messages at other levels may leave
 // it. The only exception is an oracle that has never returned a loss.
-func (r *run) lost(err error) {
+func (r *run) queryFailed(err error) {
 	r.failure = failureText(err.Error())
 	r.log.Debug("a loss is unavailable, and a constant replaces it", "err", err)
 	if told := r.cfg.Events.Failed; told != nil && r.telling.TryLock() {

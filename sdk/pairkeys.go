@@ -103,7 +103,7 @@ func (s *secrets) made(release int) error {
 	return s.delete()
 }
 
-// delete deletes the private half of the one-time key of a run that needs it no more, or can never continue.
+// delete deletes the private half of the one-time key of a run that no longer needs it, or can never continue.
 func (s *secrets) delete() error {
 	if !s.cfg.agrees() {
 		return nil

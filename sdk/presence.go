@@ -99,39 +99,8 @@ func (r *run) reportSilent(now time.Time) {
 	r.silent(names, longest)
 }
 
-// receive takes frames from the transport until the run ends. Heartbeats go no further. With patience, each neighbor's
-// frames wait in a queue of their own, so that receive hears all neighbors while the loop works; without patience,
-// receive waits for the loop.
-func (r *run) receive() {
-	for {
-		from, frame, err := r.cfg.Transport.Recv(r.ctx)
-		if err == nil {
-			r.presence.hear(from, time.Now())
-			if wire.IsHeartbeat(frame) {
-				continue
-			}
-		}
-		in := parcel{from: from, frame: frame, err: err}
-		if box := r.arrived[from]; box != nil && err == nil {
-			box.put(in) // a frame dropped for lack of room is sent again
-		} else if !r.pass(in) || err != nil {
-			return
-		}
-	}
-}
-
-// pass passes a parcel to the loop. It returns false if the run ends before the loop takes the parcel.
-func (r *run) pass(in parcel) bool {
-	select {
-	case r.inbox <- in:
-		return true
-	case <-r.ctx.Done():
-		return false
-	}
-}
-
-// loses gives up on a silent neighbor, unless this neighbor is the last remaining neighbor, or the model is final.
-func (r *run) loses(name string) {
+// dropSilent gives up on a silent neighbor, unless this neighbor is the last remaining neighbor, or the model is final.
+func (r *run) dropSilent(name string) {
 	if r.trust.Left() > 1 && !r.machine.Status().Complete {
 		r.drop(r.peer(name), state.Quarantine{
 			Why: fmt.Sprintf("no message arrived from it for longer than the patience of this node, %v", r.cfg.Patience)})

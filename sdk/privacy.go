@@ -83,7 +83,7 @@ func (f *Fleet) checkSamples(member, samples int) error {
 		unit = "persons"
 	}
 	return fmt.Errorf("sdk: the data of %q has %d %s, the fleet says %d: this number is public and fixed during a run, so even invalid rows "+
-		"must not be removed; restore them, with blank cells for who withdraws, or let the next run have another number (command fleet next)",
+		"must not be removed; restore them, with blank cells for a person who withdraws, or let the next run have another number (command fleet next)",
 		f.Members[member], samples/places, unit, units)
 }
 

@@ -3,9 +3,11 @@ package sdk
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Run executes the rounds until the model is final and no neighbor needs more messages. If ctx ends first, Run can be
@@ -30,7 +32,7 @@ func (n *Node) Run(ctx context.Context) error {
 			n.failed = errors.New("sdk: an earlier Run ended in a panic; create a new node from the same store")
 		}
 	}()
-	r.giveUp()
+	r.dropListed()
 	err = r.loop()
 	over = true
 	return err
@@ -48,13 +50,13 @@ func (n *Node) fatal(err error) error {
 // loop asks the machine for its duties and carries them out, until there are none left. While the machine waits, and
 // between two queries, the loop takes what neighbors have sent.
 func (r *run) loop() error {
-	again := r.status.Done
+	again := r.status.Done // an earlier Run made the last release
 	for {
 		if r.machine.Alone() && !r.status.Done {
 			return r.alone()
 		}
 		duties, err := r.machine.Ready()
-		r.judge()
+		r.dropImpossible()
 		if r.machine.Alone() && duties.Reserve > 0 { // do not charge for a release that would reach nobody
 			continue
 		}
@@ -70,7 +72,7 @@ func (r *run) loop() error {
 			return r.serveDropped(min(2*r.cfg.ResendAfter, r.cfg.Linger))
 		case duties.Finished:
 			return nil
-		case duties.Reserve > 0:
+		case duties.Reserve > 0: // the next Ready draws the noise
 		case duties.Released > 0:
 			r.pace.progress()
 		case len(duties.Queries) > 0:
@@ -103,15 +105,7 @@ func (r *run) perform(duties admm.Ready) error {
 		if err := r.secrets.made(duties.Released); err != nil {
 			return err
 		}
-	}
-	if !r.remembered && duties.Released > 1 { // every neighbor has made a release
-		r.remembered = true
-		r.rememberHeads()
-	}
-	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
-		r.outgrown = true
-		r.log.Warn("the model was clipped to the public bound around the start vector: the model has diverged (use a smaller "+
-			"eta), or a neighbor pushes it away", "release", out)
+		r.noteOnce(duties.Released)
 	}
 	r.publish()
 	if duties.Released > 0 {
@@ -120,16 +114,90 @@ func (r *run) perform(duties admm.Ready) error {
 	return r.send(duties.Send)
 }
 
-// deliver decodes a frame, checks the statements in it, and passes it to the machine.
-func (r *run) deliver(in parcel) trust.Verdict {
-	m := &r.message
-	if err := r.codec.Decode(in.frame, m); err != nil {
-		return trust.Verdict{Action: trust.Refuse, Why: err}
+// noteOnce notes what a run notes at most once, after a release.
+func (r *run) noteOnce(release int) {
+	if !r.remembered && release > 1 { // every neighbor has made a release
+		r.remembered = true
+		r.rememberHeads()
 	}
-	m.From = r.peer(in.from)
-	v := r.trust.Receive(m)
-	if v.Action == trust.Take {
-		v = r.trust.Taken(v, r.machine.Receive(*m))
+	if out := r.machine.Outgrown(); out > 0 && !r.outgrown {
+		r.outgrown = true
+		r.log.Warn("the model was clipped to the public bound around the start vector: the model has diverged (use a smaller "+
+			"eta), or a neighbor pushes it away", "release", out)
 	}
-	return v
+}
+
+// work answers queries. It takes at most one frame between two queries, so that a flood of frames cannot stop the work.
+func (r *run) work(queries []zoest.Query) error {
+	inbox := r.inbox
+	if r.fed {
+		inbox = nil
+	}
+	select {
+	case in := <-inbox:
+		r.fed = true
+		return r.take(in)
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	case peer := <-r.opened: // the neighbor may lack the last release
+		r.reached(peer)
+		return nil
+	default:
+		r.fed = false
+		return r.answer(queries)
+	}
+}
+
+// wait takes the next frame, serves a neighbor with a new connection, or reports a tick.
+func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
+	select {
+	case in := <-r.inbox:
+		return false, r.take(in)
+	case <-r.ctx.Done():
+		return false, context.Cause(r.ctx)
+	case peer := <-r.opened:
+		r.reached(peer)
+		return false, nil
+	case <-tick:
+		return true, nil
+	}
+}
+
+// rest waits for a frame, a new connection or a tick. over is true once the model has been final for at least
+// Config.Linger.
+func (r *run) rest() (over bool, err error) {
+	if ticked, err := r.wait(r.pace.timer.C); err != nil || !ticked {
+		return false, err // a frame alone is no progress: it may be a repeat
+	}
+	complete := r.machine.Status().Complete
+	if !r.pace.moved {
+		r.machine.Tick()
+		r.showAgain()
+		r.reportWaiting()
+	}
+	r.pace.ticked(complete) // keep ticking once the model is final, because the node exits at a tick
+	if complete && r.final.IsZero() {
+		r.final = time.Now()
+	}
+	if r.final.IsZero() || time.Since(r.final) < r.cfg.Linger {
+		return false, nil
+	}
+	r.log.Warn("exiting before every neighbor confirmed completion", "after", r.cfg.Linger)
+	return true, nil
+}
+
+// showAgain repeats evidence, and allows the node to send again what it sends at most once between two ticks.
+func (r *run) showAgain() {
+	r.rememberHeads()
+	r.keep()
+	r.post(r.trust.Tick())
+}
+
+// reportWaiting reports once per round, which neighbors the node is waiting for.
+func (r *run) reportWaiting() {
+	st, report := r.Status(), r.cfg.Events.Waiting
+	if report != nil && len(st.Waiting) > 0 && r.waiting != st.Round+1 {
+		r.waiting = st.Round + 1
+		report(st.Round, st.Waiting)
+	}
 }

@@ -23,7 +23,7 @@ type Config struct {
 	// Momentum, in [0, 1), is the weight of earlier rounds in the result of [Estimator.Carry].
 	Momentum float64
 
-	// Window is the maximum number of open queries of a stage; 0 means 1. Each open query uses memory for 2d numbers.
+	// Window is the maximum number of open queries of a stage; 0 means 1. Each open query uses memory for d numbers.
 	// Results do not depend on Window.
 	Window int
 
@@ -52,6 +52,6 @@ func (c Config) check() error {
 	return errors.Join(errs...)
 }
 
-// Window returns a Config.Window for a fast oracle: the number of queries of 8*dim bytes that fit into 64 KiB, but at
-// least 1 and at most 16.
+// Window returns a Config.Window for a fast oracle: the number of queries whose points fit into 32 KiB, but at least 1 and
+// at most 16.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }

@@ -11,9 +11,9 @@ import (
 // several local steps, each of which begins with [Estimator.Step]. Each of these calls begins a stage: the driver takes
 // queries from [Estimator.Next] and passes their losses to [Estimator.Answer] until Next returns none.
 //
-// An Estimator holds m*d + 4d numbers. The kind Tracking adds 3m numbers,
-// Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator] and
-// by the first stage that uses a [Room]. An Estimator is not safe for concurrent use.
+// An Estimator holds about m*d + 3d numbers. The kind Tracking adds 3m numbers, Momentum adds d, and each further query
+// of the window adds d. Memory is allocated only by [NewEstimator] and by the first stage that uses a [Room]. An
+// Estimator is not safe for concurrent use.
 //
 // The mean of the table is updated whenever a row is replaced. To limit the rounding error, the mean is recomputed at
 // each Fill, and at the start of a step if at least max(8m, 16384) rows have been replaced since.
@@ -93,24 +93,24 @@ type answers struct {
 	fresh  []float32   // what enters the estimate
 	moves  []float32   // what is added to the row of the component
 	dirs   []direction // the directions, followed by those of the queries to come
-	signs  []uint64    // the signs of dirs, adjacent
+	signs  []uint64    // the signs of dirs, adjacent, with so many words for each
+	words  int
 }
 
 func newAnswers(d, most int) answers {
 	a := answers{
 		losses: make([]float64, most), fresh: make([]float32, most), moves: make([]float32, most), dirs: make([]direction, most),
 	}
-	words := (vec.SignWords(d) + 1) &^ 1 // whole blocks of the generator
-	a.signs = make([]uint64, most*words)
+	a.words = (vec.SignWords(d) + 1) &^ 1 // whole blocks of the generator
+	a.signs = make([]uint64, most*a.words)
 	for i := range a.dirs {
-		a.dirs[i] = a.signs[i*words:][:vec.SignWords(d):words]
+		a.dirs[i] = a.signs[i*a.words:][:vec.SignWords(d):a.words]
 	}
 	return a
 }
 
 func (a *answers) signsOf(from, n int) []uint64 {
-	words := len(a.signs) / len(a.dirs)
-	return a.signs[from*words:][:n*words]
+	return a.signs[from*a.words:][:n*a.words]
 }
 
 // NewEstimator returns an estimator with the given configuration. It fails if the sizes do not fit each other or
@@ -257,7 +257,7 @@ func (e *Estimator) Estimate() []float32 {
 func (e *Estimator) Rows() (rows []float32, factor float64) { return e.method.estimate() }
 
 // Offset returns the constant that the estimator subtracts from the losses of a component; 0 unless they are large, and
-// always 0 with the kind Paper. It is the loss of a component to report for a query that has none.
+// always 0 with the kind Paper. If a query has no loss, this is the loss to report.
 func (e *Estimator) Offset(h int) float64 {
 	if t, tracks := e.method.(interface{ of(h int) float64 }); tracks {
 		return t.of(h)

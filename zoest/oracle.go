@@ -100,14 +100,11 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 		}
 	}
 	for i, q := range queries {
-		err, again := failed, 0
-		if failed != nil {
-			again = -1
+		err, tries := failed, retries
+		if !many || failed != nil { // the query has not been asked by itself yet, and the first time is no retry
+			losses[i], tries = math.NaN(), retries+1
 		}
-		if !many {
-			losses[i], err = askOne(ctx, o, q)
-		}
-		for ; (err != nil || !Usable(losses[i])) && again < retries && ctx.Err() == nil; again++ {
+		for ; (err != nil || !Usable(losses[i])) && tries > 0 && ctx.Err() == nil; tries-- {
 			losses[i], err = askOne(ctx, o, q)
 		}
 		if ctx.Err() != nil {

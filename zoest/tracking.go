@@ -23,8 +23,9 @@ import (
 // Everything except u is known before the query, and E u = 0 and E uu' = I. So q_h has the mean in eq. (3), and v has
 // the mean in Lemma 1 (ii). If f_h is linear and phi is constant, r decreases to 0, and so does the variance of v.
 //
-// Lemma 1 (iii) also holds, over all draws. Let B^2 be a bound on E(f_h - b)^2, for example the squared length of the
-// range. Let s and s' be the root mean square of |G_h| before and after an update. Because |u|^2 = d, s'^2 is at most
+// The second moment in Lemma 1 (ii) also holds, over all draws. Let B^2 be a bound on E(f_h - b)^2, for example the
+// squared length of the range. Let s and s' be the root mean square of |G_h| before and after an update. Because
+// |u|^2 = d, s'^2 is at most
 //
 //	(1 - kappa(2-kappa)/d) s^2 + 2 (kappa(1-kappa)/d) B s + (kappa^2/d) B^2
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Config configures one client's machine. All fields except Noise and PairKey are public. Those of a fleet's members
-// come from sdk.Machines. [New] does not check the ranges of values, which package setting has.
+// Config configures one client's machine. All fields except Noise and PairKey are public. Package sdk makes the Config of
+// a fleet's member (Plan.Machine). [New] does not check the ranges of values, which package setting has.
 type Config struct {
 	Estimator zoest.Config // d, m_i, b_i, the directions and their seed, and the client's number i
 	Neighbors []int        // N_i: the neighbors' numbers, ascending; empty for N = 1

@@ -9,6 +9,10 @@
 // duties. A driver may be a node with websockets, or a loop that runs a thousand machines in one goroutine. The same
 // inputs give the same bits.
 //
+// A driver that outlives a crash stores [Machine.State] with each release, and begins again with [Restore]. A driver that
+// does not trust its neighbors takes [Machine.Verdicts] after each call of Ready, and drops an edge with
+// [Machine.Quarantine].
+//
 // The files testdata/*.txt show the machines of a few members at work, with losses and crashes. Read round.txt
 // first.
 //
@@ -19,14 +23,20 @@
 //	penalty      p = rho*|N_i|*x - sum_j z_ij, frozen for the round             eq. (6)
 //	local steps  phi -= eta*(v + mu*beta*p), tau times, with the estimate v     eq. (7)
 //	release      x = x - tau*eta*mu*beta*p + clip(s) + nu, s = -eta*sum_t v_t   eq. (8)
-//	message      m_ij = z_ij - 2*rho*x, to every neighbor j                     eq. (9)
+//	message      m_ij = z_ij - 2*rho*x, for every neighbor j                    eq. (9)
 //	z-update     z_ij = (z_ij - m_ji)/2, with every neighbor's message          eq. (10)
 //
 // The estimate v is eq. (5), implemented by package zoest. In the paper's source the equations are labeled penalty,
 // local-update, private-release, message and z-update.
 //
+// What a client sends is the release x itself, the same for all neighbors. Each end of an edge holds z_ij and z_ji, and
+// computes m_ij and m_ji from the two releases.
+//
 // A message has the number of the release that it carries, 1 to [Config.Last]. A round needs every neighbor's message
 // of the previous round, so neighbors are at most one round apart, and a neighbor's message of round k+1 acknowledges
-// this client's message of round k. In a cool-down round s and nu are zero: the round uses no data and costs nothing,
-// and the models in the network converge.
+// this client's message of round k.
+//
+// Rounds of mixing and cool-down use no data and cost nothing. They have no penalty, no local steps and no noise: a client
+// moves by the sum of its flows along the edges ([Consensus]), and the models in the network converge. z stays as it is
+// until the next round with data.
 package admm

@@ -12,8 +12,10 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// Besides the numbers of its estimator (see [zoest.Estimator]), a Machine for a model of d parameters stores 4d
-// numbers, and 4d per neighbor. Mixing or cool-down adds d numbers per neighbor, and so does Config.GridStep. A private run adds d 64-bit integers.
+// Besides the numbers of its estimator (see [zoest.Estimator]), a Machine for a model of d parameters stores 6d numbers,
+// and 4d per neighbor. Config.GridStep adds d numbers, and d per neighbor; mixing or cool-down adds d per neighbor. A
+// cool-down after rounds on the grid adds 2d numbers, and 2d per neighbor. A private run adds d 64-bit integers, and d
+// more with pairwise noise.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator
@@ -308,7 +310,7 @@ func (m *Machine) advance() error {
 			return nil
 		default:
 			if m.round > 0 {
-				m.judge()
+				m.dropImpossible()
 				m.compare()
 				m.updateZ()
 			}

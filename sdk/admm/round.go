@@ -145,7 +145,8 @@ func (m *Machine) commit() {
 // A neighbor, which can choose the center, must learn nothing about data or noise from a failure after the draw. So a
 // private release fails only if noise is unavailable, before the update is read. Center and sum are clipped to the
 // public bound, and messages and z are clamped; all of this depends only on the release and on what was received. So
-// the state can be encoded whatever was drawn. A client without neighbors and noise ends with an error if its update leaves the range.
+// the state can be encoded whatever was drawn. A client without neighbors and noise ends with an error if its update
+// leaves the range.
 func (m *Machine) release() error {
 	k, bound := m.round, m.cfg.boundOf(m.round+1)
 	if m.cfg.onGrid(k + 1) {

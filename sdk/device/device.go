@@ -159,16 +159,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	defer closing(d.source.Close)
 	debug.FreeOSMemory() // a node runs for days and does not need the memory that loading took
 	began, logger := time.Now(), d.logger()
-	cfg := sdk.Config{
-		Fleet: d.plan, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
-		MemoryLimit:   d.File.MemoryLimit,
-		ConditionalOn: d.source.ConditionalOn,
-		Linger:        d.File.Linger, ResendAfter: d.File.ResendAfter, Patience: d.File.Patience, Logger: logger, Without: d.Without, Key: d.Key,
-		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },
-	}
-	if d.Noise != nil && !d.fleet.Privacy.NonPrivate {
-		cfg.Noise = d.Noise(slices.Index(d.fleet.Members, d.File.Name), func() int { return d.node.Status().Round })
-	}
+	cfg := d.config(logger)
 	defer func() {
 		if d.ledger != nil {
 			closing(d.ledger.Close)
@@ -194,6 +185,21 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		return nil, err
 	}
 	return d.outcome(began), nil
+}
+
+// config returns the configuration of the node, without what Run opens after the source.
+func (d *Device) config(logger *slog.Logger) sdk.Config {
+	cfg := sdk.Config{
+		Fleet: d.plan, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
+		MemoryLimit:   d.File.MemoryLimit,
+		ConditionalOn: d.source.ConditionalOn,
+		Linger:        d.File.Linger, ResendAfter: d.File.ResendAfter, Patience: d.File.Patience, Logger: logger, Without: d.Without, Key: d.Key,
+		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },
+	}
+	if d.Noise != nil && !d.fleet.Privacy.NonPrivate {
+		cfg.Noise = d.Noise(slices.Index(d.fleet.Members, d.File.Name), func() int { return d.node.Status().Round })
+	}
+	return cfg
 }
 
 // logger returns the logger of the run, and sets Say if it is nil.

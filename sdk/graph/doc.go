@@ -9,5 +9,5 @@
 // The Laplacian of a graph is D - A: the degrees are on the diagonal, and each edge has two entries of -1. Its largest
 // eigenvalue, [Graph.LambdaMax], limits how strongly a round may correct disagreement between neighbors without
 // overshooting ([StabilityLimit], [Graph.Gain]). Its smallest eigenvalue above zero, [Graph.Lambda2], determines how
-// fast the members reach agreement.
+// fast the members reach agreement. [Graph.Chebyshev] has the weights of the rounds of mixing and cool-down.
 package graph

@@ -40,7 +40,7 @@
 // a time, so that a query that kills the program does not affect other queries. After eight failed processes in a row
 // without an answer, the program is considered broken: queries fail at once, except for one query after each pause,
 // until a query is answered. A broken program therefore delays a node by about eight times the sum of its time limits,
-// and then by one time limit after each pause. A private run continues with public constants in place of losses; any
+// and then by one time limit after each pause. A private run continues with constants in place of losses; any
 // other run ends with the error.
 //
 // In a run that protects each record, a record that makes the program fail must not leave another record without a

@@ -61,7 +61,7 @@ type loss struct {
 }
 
 // first is next for the first message. It recognizes the other format by its first bytes: the length of a frame, below
-// 16 MiB, or the brace of a line. Nobody may wait for more bytes than one, because a line may be short.
+// 16 MiB, or the brace of a line. It waits for one byte only, because a line may be short.
 func (c *codec) first(r *bufio.Reader) ([]byte, int, error) {
 	_, _ = r.Peek(1)
 	switch head, _ := r.Peek(min(4, r.Buffered())); {

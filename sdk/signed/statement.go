@@ -159,7 +159,8 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 // change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
-// Contradicts reports whether r and o, both verified in one scope, are different releases of one round. It does not compare their signatures, because a member with a new key signs its releases again.
+// Contradicts reports whether r and o, both verified in one scope, are different releases of one round. It does not
+// compare their signatures, because a member with a new key signs its releases again.
 func (r *Statement) Contradicts(o *Statement) bool {
 	a, b := *r, *o
 	a.Signature, b.Signature = [ed25519.SignatureSize]byte{}, [ed25519.SignatureSize]byte{}

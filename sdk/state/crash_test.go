@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // TestFirstSaveCutShort checks that a store is still considered fresh if its first save is interrupted, even several
@@ -31,6 +33,28 @@ func TestFirstSaveCutShort(t *testing.T) {
 		d.fault = nil
 	}
 	survives(t, d.files, 0)
+}
+
+// TestFirstSavesLosePower cuts the power at every step of a first save, after another first save, to the other slot, was
+// torn. The torn slot must be cleared durably by then: two torn slots look like a store whose releases are lost.
+func TestFirstSavesLosePower(t *testing.T) {
+	coin := rng.New(9, rng.Address{Purpose: rng.Fault})
+	first := func(files map[string][]byte, round int) history {
+		d := newSimDisk(files)
+		must(t, simOpen(t, d).Save(savedRound(round, 20)))
+		return history{start: files, steps: d.steps}
+	}
+	once := first(nil, 1)
+	torn := once.after(len(once.steps) - 2) // without the line of the log and its sync
+	torn["slot-1"][slotHeader] ^= 1
+	twice := first(torn, 2)
+	for n := range twice.steps {
+		for range 20 {
+			if s, err := openOn(newSimDisk(twice.powerCut(n, &coin)), "sim"); err != nil || s.newest > 0 && s.newest != 2 {
+				t.Fatalf("power cut at step %d: %v", n, err)
+			}
+		}
+	}
 }
 
 // The files of a killed process contain everything that the process wrote up to some byte, and nothing that the process

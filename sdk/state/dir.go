@@ -41,8 +41,8 @@ const (
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
 // Open opens the store in a directory and creates the directory and the files if necessary. It repairs the effects of a
-// crash; [Dir.Remarks] names the saves that it interrupted. On other damage it changes nothing and returns an error that names the files and the
-// remedy. This error wraps [ErrRollback] if the state is older than the log.
+// crash; [Dir.Remarks] names the saves that it interrupted. On other damage it changes nothing and returns an error
+// that names the files and the remedy. This error wraps [ErrRollback] if the state is older than the log.
 func Open(dir string) (*Dir, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, named(err)

@@ -140,58 +140,67 @@ func withFile(on disk, name string, settle bool, use func(f file, size int64) er
 	return errors.Join(use(f, size), f.Close())
 }
 
+// anew ends the advice of each error about a state from which no node can continue.
+const anew = "start this member in an empty directory, under a new run"
+
 // validate returns an error if no sequence of saves and crashes can have left these files. It relies on two facts: the
 // log exists before the first slot is written, and a slot is durable before its line is in the log.
 func (s *scan) validate() error {
-	refuse := func(format string, args ...any) error { return fmt.Errorf("state: "+format, args...) }
-	const anew = "start this member in an empty directory, under a new run"
-
-	for i, sl := range s.slots {
-		if errors.Is(sl.fault, errFormat) {
-			return refuse("%s %w", s.path(i), sl.fault)
-		}
-		if sl.fault != nil {
-			continue
-		}
-		if sl.Round&1 != i {
-			return refuse("%s holds round %d, which belongs in %s: files were renamed or copied; put each file back "+
-				"in its place", s.path(i), sl.Round, s.path(1-i))
-		}
-		if _, other := s.log.find(sl.slot); other {
-			return refuse("%s holds a state of round %d that does not match the entry in %s: the file is from "+
-				"another run; restore the original file, or %s", s.path(i), sl.Round, s.logPath(), anew)
+	for i := range s.slots {
+		if err := s.validSlot(i); err != nil {
+			return err
 		}
 	}
-	a, b, newest := s.slots[0], s.slots[1], s.newest()
-	if a.torn() && b.torn() {
-		return refuse("%s %w, and %s %w: no state is left to continue from; restore the newest version of both files, not an "+
+	switch a, b, newest := s.slots[0], s.slots[1], s.newest(); {
+	case a.torn() && b.torn():
+		return fmt.Errorf("state: %s %w, and %s %w: no state is left to continue from; restore the newest version of both files, not an "+
 			"older one, or %s", s.path(0), a.fault, s.path(1), b.fault, anew)
-	}
-	if s.noLog && (newest >= 0 || a.torn() || b.torn()) {
-		return refuse("%s is missing, so the program cannot tell whether the slot files are the newest; restore the "+
+	case s.noLog && (newest >= 0 || a.torn() || b.torn()):
+		return fmt.Errorf("state: %s is missing, so the program cannot tell whether the slot files are the newest; restore the "+
 			"missing file or, if you know that the slot files are the newest, create an empty file with that name", s.logPath())
-	}
-	if newest < s.log.newest || newest < 0 && len(s.log.text) > 0 {
-		last, left := "a release", "no slot holds a state"
-		if s.log.newest >= 0 {
-			last = fmt.Sprintf("the release of round %d", s.log.newest)
-		}
-		if newest >= 0 {
-			left = fmt.Sprintf("the newest intact state, in %s, belongs to round %d", s.path(newest&1), newest)
-		}
-		for i, sl := range s.slots {
-			if sl.fault != nil {
-				left += fmt.Sprintf(" (%s %v)", s.path(i), sl.fault)
-			}
-		}
-		return refuse("%s has %s, but %s: %w, and continuing would make that release a second time with different "+
-			"noise; restore the newer slots, or %s", s.logPath(), last, left, ErrRollback, anew)
-	}
-	if a.fault == nil && b.fault == nil && a.Round-b.Round != 1 && b.Round-a.Round != 1 {
-		return refuse("%s holds round %d and %s holds round %d, which no crash can cause: an old file was restored, or the "+
+	case newest < s.log.newest || newest < 0 && len(s.log.text) > 0:
+		return s.rolledBack(newest)
+	case a.fault == nil && b.fault == nil && a.Round-b.Round != 1 && b.Round-a.Round != 1:
+		return fmt.Errorf("state: %s holds round %d and %s holds round %d, which no crash can cause: an old file was restored, or the "+
 			"disk lost a save that it had confirmed; restore the newest file, or %s", s.path(0), a.Round, s.path(1), b.Round, anew)
 	}
 	return nil
+}
+
+// validSlot returns an error if a slot is of another build, in the place of the other one, or of another run.
+func (s *scan) validSlot(i int) error {
+	sl := s.slots[i]
+	switch _, other := s.log.find(sl.slot); {
+	case errors.Is(sl.fault, errFormat):
+		return fmt.Errorf("state: %s %w", s.path(i), sl.fault)
+	case sl.fault != nil:
+		return nil
+	case sl.Round&1 != i:
+		return fmt.Errorf("state: %s holds round %d, which belongs in %s: files were renamed or copied; put each file back "+
+			"in its place", s.path(i), sl.Round, s.path(1-i))
+	case other:
+		return fmt.Errorf("state: %s holds a state of round %d that does not match the entry in %s: the file is from "+
+			"another run; restore the original file, or %s", s.path(i), sl.Round, s.logPath(), anew)
+	}
+	return nil
+}
+
+// rolledBack returns the error for a log with a release whose state no slot holds.
+func (s *scan) rolledBack(newest int) error {
+	last, left := "a release", "no slot holds a state"
+	if s.log.newest >= 0 {
+		last = fmt.Sprintf("the release of round %d", s.log.newest)
+	}
+	if newest >= 0 {
+		left = fmt.Sprintf("the newest intact state, in %s, belongs to round %d", s.path(newest&1), newest)
+	}
+	for i, sl := range s.slots {
+		if sl.fault != nil {
+			left += fmt.Sprintf(" (%s %v)", s.path(i), sl.fault)
+		}
+	}
+	return fmt.Errorf("state: %s has %s, but %s: %w, and continuing would make that release a second time with different "+
+		"noise; restore the newer slots, or %s", s.logPath(), last, left, ErrRollback, anew)
 }
 
 // remarks returns one sentence for each save that was interrupted.
@@ -208,27 +217,11 @@ func (s *scan) remarks() (all []string) {
 	return all
 }
 
-// Snapshot is the last state that a node saved in a [Dir].
-type Snapshot struct {
-	Member string
-	Fleet  [32]byte  // SHA-256 of the fleet file
-	Build  string    // names the arithmetic that computed the state
-	Round  int       // releases made, including cool-down rounds
-	Model  []float32 // last release, which is the model that the node holds
-	Ledger string    // the ledger's [certificate.Head] when the state was saved, as JSON; empty without a ledger
-	Data   wire.Data // identifies the data on which the node learned
-
-	// Queries and Failed count the losses that the run has asked for, and those of them that failed. Failure is why the
-	// last of these failed. They depend on the data: keep them on the device.
-	Queries, Failed int64
-	Failure         string
-}
-
 // ReadSnapshot reads a node's last state from the directory of its store. It does not take the lock and changes
 // nothing. While the node runs, the result is the state of one of the last two releases. ReadSnapshot makes fewer
 // checks than [Open]; use [Inspect] to check the whole directory. The error wraps fs.ErrNotExist if nothing was ever
-// saved.
-func ReadSnapshot(dir string) (*Snapshot, error) {
+// saved. State.Queries, State.Failed and Failure of the result depend on the data: keep them on the device.
+func ReadSnapshot(dir string) (*wire.Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
@@ -244,8 +237,11 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 			continue
 		}
 		if whole := s.whole(); len(whole) > 0 {
-			newest := whole[len(whole)-1]
-			return decodeSnapshot(newest.Record, s.path(newest.Round&1))
+			newest, snap := whole[len(whole)-1], new(wire.Snapshot)
+			if err := wire.DecodeSnapshot(newest.State, snap); err != nil {
+				return nil, fmt.Errorf("state: %s: saved state of release %d: %w", s.path(newest.Round&1), newest.Round, err)
+			}
+			return snap, nil
 		}
 		var faults []error
 		for i, sl := range s.slots {
@@ -256,40 +252,4 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 		}
 		return nil, errors.Join(faults...)
 	}
-}
-
-// Newest returns the newest state in a store of this process. For an empty store, and for nil, the error wraps
-// fs.ErrNotExist.
-func Newest(s Store) (*Snapshot, error) {
-	if s == nil {
-		return nil, fmt.Errorf("state: there is no store: %w", fs.ErrNotExist)
-	}
-	all, err := s.Load()
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("state: nothing is stored: %w", fs.ErrNotExist)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return decodeSnapshot(all[0], storeName(s))
-}
-
-func storeName(s Store) string {
-	if named, ok := s.(fmt.Stringer); ok {
-		return named.String()
-	}
-	return "the store"
-}
-
-func decodeSnapshot(s Record, from string) (*Snapshot, error) {
-	var snap wire.Snapshot
-	if err := wire.DecodeSnapshot(s.State, &snap); err != nil {
-		return nil, fmt.Errorf("state: %s: saved state of release %d: %w", from, s.Round, err)
-	}
-	last := &snap.State
-	return &Snapshot{
-		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
-		Ledger: snap.Ledger, Data: snap.Data,
-		Queries: last.Queries, Failed: last.Failed, Failure: snap.FailureText(),
-	}, nil
 }

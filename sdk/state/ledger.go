@@ -73,9 +73,9 @@ func (l *Ledger) Covers(run certificate.RunID, rounds int, g dpmech.Gaussian) er
 	return l.fault(l.log.spent.CheckRun(run, rounds, g))
 }
 
-// CheckTime returns an error if a node must not start at the given time: the last day that the owner declared is over, or the
-// clock shows a time before the ledger was created. Nothing checks the time of a node that has started. What is spent never
-// returns, at whatever time.
+// CheckTime returns an error if a node must not start at the given time: the last day that the owner declared is over,
+// or the clock shows a time before the ledger was created. Nothing checks the time of a node that has started. No
+// budget returns with time.
 func (l *Ledger) CheckTime(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -228,6 +229,26 @@ func TestLedgerPowerCutTwice(t *testing.T) {
 				}
 				resumes(t, again.powerCut(m, &coin), seen)
 			}
+		}
+	}
+}
+
+// TestLedgerTornLineLosesPower cuts the power at every step of a node's rounds in a ledger that ends with a torn line, longer
+// than the lines that follow. The torn line must be cut off before another line is written over it: the rest of it would
+// follow an unsynced line, and only the last line of a ledger may be damaged.
+func TestLedgerTornLineLosesPower(t *testing.T) {
+	coin := rng.New(10, rng.Address{Purpose: rng.Fault})
+	files := ledgerFiles(t, 3)
+	log, _, err := readLedgerLog(withoutRoom(files[simLedger]), nil)
+	must(t, err)
+	line, err := log.line(4, reserved(runID(strings.Repeat("long", 40), fleetA, "a"), 1, noisy))
+	must(t, err)
+	clear(line[40:48])
+	copy(files[simLedger][log.size():], line)
+	h := runNode(t, files, 2)
+	for n := range len(h.steps) + 1 {
+		for range 20 {
+			resumes(t, h.powerCut(n, &coin), h.promised(n))
 		}
 	}
 }

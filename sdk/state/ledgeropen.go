@@ -68,22 +68,35 @@ func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, d
 	if err = absent(path); err != nil { // another process has been faster
 		return nil, errors.Join(err, l.closeFiles())
 	}
-	if err = l.file.truncate(0); err == nil {
-		err = writeSync(l.file, append(line, '\n'), 0)
-	}
-	if err == nil {
-		if err = syncDir(filepath.Dir(path)); err == nil {
-			err = l.acknowledge()
-		}
-	}
-	if err != nil { // no release depends on the new ledger yet
-		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), os.Remove(path))
-		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
-			err = errors.Join(err, mark)
-		}
-		return nil, err
+	if err = l.create(append(line, '\n')); err != nil {
+		return nil, errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), l.remove())
 	}
 	return l, nil
+}
+
+// create makes the mark and the first line of a new ledger durable. The mark comes first, so that a ledger with a line and
+// without a mark is never the new one that it looks like: it was copied, or is used under another name, or its mark was
+// removed.
+func (l *Ledger) create(line []byte) error {
+	if err := l.file.truncate(0); err != nil {
+		return err
+	}
+	if err := l.acknowledge(); err != nil {
+		return err
+	}
+	if err := writeSync(l.file, line, 0); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(l.path))
+}
+
+// remove removes a new ledger, on which no release depends yet, and its mark, if there is one.
+func (l *Ledger) remove() error {
+	err := os.Remove(l.path)
+	if mark := os.Remove(markPath(l.path)); !errors.Is(mark, fs.ErrNotExist) {
+		err = errors.Join(err, mark)
+	}
+	return err
 }
 
 // absent returns an error if path has anything but what an interrupted CreateLedger leaves.
@@ -194,7 +207,7 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 	if m != nil {
 		head = &m.Head
 	}
-	if m == nil && begun(lines) && !used(l.path) {
+	if (m == nil || m.Seq == 0) && begun(lines) && !used(l.path) {
 		return 0, fmt.Errorf("state: ledger %s: its creation was interrupted; %s: %w", l.path, neverAfresh, ErrNoLedger)
 	}
 	l.log, torn, err = readLedgerLog(lines, head)
@@ -204,7 +217,7 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 		if err = l.log.contains(*head); err == nil {
 			l.log.settle(*m)
 		}
-	case l.log.seq() > 0 || used(l.path):
+	default:
 		err = fmt.Errorf("its mark %s is missing: only the mark shows whether the ledger is the newest copy and "+
 			"which releases may have been sent; "+Restore, markPath(l.path))
 	}
@@ -221,13 +234,13 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	errText := readAt(l.file, text, 0)
 	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))
 	l.room = size
-	if err == nil && m != nil {
+	if err == nil {
 		// The previous process may have been killed before the mark's sync, or the sync may have failed. Another sync
 		// would do nothing, so the mark is first written again.
 		l.place, l.markRoom = 1-m.place, m.room
 		err = l.fault(l.writeMark(m))
 	}
-	if err != nil || torn == 0 && m != nil && m.Seq == l.log.seq() {
+	if err != nil || torn == 0 && m.Seq == l.log.seq() && m.Seq > 0 {
 		return err
 	}
 	if torn > 0 {
@@ -235,16 +248,14 @@ func (l *Ledger) recover(m *highWater, err error) error {
 		err = l.file.truncate(l.room)
 	}
 	// Lines after the mark may be readable although their sync failed. Another sync would do nothing, so the lines are
-	// first written again. Their releases were never sent, so the mark stays unchanged.
+	// first written again. Their releases were never sent, so the mark stays unchanged. The mark of a new ledger is older than
+	// the first line.
 	from := int64(0)
-	if m != nil {
+	if m.Seq > 0 {
 		from = l.log.lines[m.Seq].end
 	}
 	if err == nil {
 		err = writeSync(l.file, text[from:l.log.size()], from)
-	}
-	if err == nil && m == nil { // a crash interrupted the creation of the ledger
-		err = l.acknowledge()
 	}
 	return l.fault(err)
 }

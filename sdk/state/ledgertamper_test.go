@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,6 +72,22 @@ func TestLedgerMarkIsDamaged(t *testing.T) {
 	_, elsewhere := newLedger(t, nil)
 	mustWrite(t, markPath(path), mustRead(t, markPath(elsewhere)))
 	refused(t, path, "this is a different ledger")
+}
+
+// TestLedgerHasOneName checks that a ledger cannot be opened by another name, where its mark is not: what is marked there
+// would be unmarked here.
+func TestLedgerHasOneName(t *testing.T) {
+	l, path := newLedger(t, nil)
+	must(t, l.Close())
+	for _, link := range []func(old, new string) error{os.Link, os.Symlink} {
+		other := filepath.Join(t.TempDir(), "other.ledger")
+		if err := link(path, other); err != nil {
+			t.Logf("no links here: %v", err)
+			continue
+		}
+		refused(t, other, "mark", "is missing")
+	}
+	must(t, reopen(t, path).Close())
 }
 
 // TestLedgerIsTamperEvident checks that changing a byte, removing a line or exchanging two lines is always detected.

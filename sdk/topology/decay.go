@@ -93,8 +93,8 @@ func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 }
 
 // DecayOf simulates a network of two or more nodes without data, in which only noise and consensus move the models; a
-// is tau*beta*eta*mu. It simulates as many rounds of learning as decayWork allows, then the cool-down of the schedule, and then further rounds
-// of cool-down until disagreement stays below the given share.
+// is tau*beta*eta*mu. It simulates as many rounds of learning as decayWork allows, then the cool-down of the schedule,
+// and then further rounds of cool-down until disagreement stays below the given share.
 //
 // In each round of learning a model gets local noise of variance 1 and pairwise noise: x <- x - a*p + noise with p =
 // rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper).

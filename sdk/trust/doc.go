@@ -5,12 +5,16 @@
 //
 // A driver calls
 //
-//   - [Machine.Load], [Machine.Resume] and [Machine.Drop] with what it has stored, when it starts;
-//   - [Machine.Receive] with every message, before it acts on the message;
+//   - [Machine.Load], [Machine.Resume] and [Machine.Drop] with what it has stored, when it starts, and [Machine.Disclose]
+//     once the stored release is marked in the ledger;
+//   - [Machine.Receive] with every message; if the verdict is [Take], the machine of package admm gets the message, and
+//     [Machine.Taken] what that machine answers;
 //   - [Machine.Attach] with every message that it sends, which adds the statements that prove the message;
-//   - [Machine.Released] with a new release, then it stores the release and marks it in the ledger, then it calls
-//     [Machine.Disclose], and only then it sends the release;
-//   - [Machine.Tick] when some time has passed, and [Machine.Reached] when a connection to a neighbor opens.
+//   - [Machine.Released] with a new release, then it stores the release together with what [Machine.Record] adds, then it
+//     marks the release in the ledger, then it calls [Machine.Disclose], and only then it sends the release;
+//   - [Machine.Drop] when it has dropped an edge, also for a reason of its own; then it sends [Machine.Notices];
+//   - [Machine.Tick] when some time has passed, and [Machine.Reached] when a connection to a neighbor opens;
+//   - [Machine.Remember] now and then, and before it ends.
 //
 // After each of these calls, the driver stores [Machine.Journal] if [Machine.Unstored] says so, then carries out the
 // verdict: statements are stored before an edge is dropped for them, and before they are shown.

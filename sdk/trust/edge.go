@@ -91,8 +91,8 @@ func (m *Machine) receiveNotice(p *peer, msg *admm.Message, n *signed.Statement)
 	return v
 }
 
-// lostBefore ends the run if a notice shows a release of this member that its state lacks. Without keys, a word is
-// enough for a device without a state.
+// lostBefore ends the run if a notice shows a release of this member that its state lacks. Without keys, the neighbor's
+// claim is enough if this device has no state.
 func (m *Machine) lostBefore(p *peer, msg *admm.Message) Verdict {
 	switch {
 	case !m.Signing() && m.round == 0 && msg.Held > 0:

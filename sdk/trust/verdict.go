@@ -68,9 +68,9 @@ func end(err error) Verdict {
 	return Verdict{Action: End, Why: err}
 }
 
-// Lost returns the error for a device whose stored state ends with the given release, or with none (0), although
-// something that is known proves that the device has made a later one. more begins the advice, or is empty. The error
-// wraps [state.ErrLost].
+// Lost returns the error for a device whose stored state ends with the given release, or that has no state (0), although
+// it has made a later one. known says what proves that. more begins the advice, or is empty. The error wraps
+// [state.ErrLost].
 func Lost(known string, round int, more string) error {
 	ends := fmt.Sprintf("the stored state ends with release %d", round)
 	if round == 0 {

@@ -249,29 +249,9 @@ func (r *csvFile) whose(cell string) {
 }
 
 // cell returns the value of a cell of column c: its number, its category number, or NaN for a missing cell if there is
-// a rule for missing cells.
-func (r *csvFile) cell(c *column, text string) (v float64) {
-	wrong := ""
-	switch {
-	case c.ignored:
-	case c.time && (cell.Blank(text, true) || cell.OneOf(text, r.na)):
-		wrong = "is no time; each row needs one: to the event, or to the end of observation without it"
-	case r.na != nil && cell.OneOf(text, r.na):
-		if r.rule != "" {
-			return math.NaN()
-		}
-		wrong = "stands for a missing value; to accept missing cells, set missing to mean, median, indicator or drop"
-	case r.rule != "" && cell.Blank(text, c.names == nil) && !c.named(text):
-		return math.NaN()
-	case c == r.label() && text == "":
-		r.noLabel()
-	case c.names != nil:
-		var n int
-		n, wrong = c.category(text)
-		v, r.bad = float64(n), r.bad || n < 0 && r.lines
-	default:
-		v, wrong = r.numbers.Parse(text, func() string { return fmt.Sprintf("line %d: column %s", r.at, short(c.Name)) })
-	}
+// a rule for missing cells. It records what is wrong with the cell.
+func (r *csvFile) cell(c *column, text string) float64 {
+	v, wrong := r.value(c, text)
 	if c.time && v < 0 {
 		wrong = "is negative, want the time since observation began"
 	} else if c.time && (wrong == cell.NoNumber || wrong == cell.NoTime) {
@@ -288,6 +268,28 @@ func (r *csvFile) cell(c *column, text string) (v float64) {
 			"encoding; for a label, "+asTarget, r.name, short(c.Name), maxValues)
 	}
 	return v
+}
+
+// value returns the value of a cell, and what is wrong with it, if anything.
+func (r *csvFile) value(c *column, text string) (v float64, wrong string) {
+	switch marked := r.na != nil && cell.OneOf(text, r.na); {
+	case c.ignored:
+	case c.time && (marked || cell.Blank(text, true)):
+		return 0, "is no time; each row needs one: to the event, or to the end of observation without it"
+	case marked && r.rule == "":
+		return 0, "stands for a missing value; to accept missing cells, set missing to mean, median, indicator or drop"
+	case marked, r.rule != "" && cell.Blank(text, c.names == nil) && !c.named(text):
+		return math.NaN(), ""
+	case c == r.label() && text == "":
+		r.noLabel()
+	case c.names != nil:
+		n, wrong := c.category(text)
+		r.bad = r.bad || n < 0 && r.lines
+		return float64(n), wrong
+	default:
+		return r.numbers.Parse(text, func() string { return fmt.Sprintf("line %d: column %s", r.at, short(c.Name)) })
+	}
+	return 0, ""
 }
 
 // end returns the errors of the whole file. Of lines that are lost it keeps the reasons.
