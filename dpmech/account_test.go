@@ -1,68 +1,11 @@
 package dpmech
 
 import (
-	"fmt"
-	"hash/fnv"
 	"math"
 	"math/big"
 	"strings"
 	"testing"
 )
-
-// TestSigmaReferenceValues compares the noise for 50 rounds at delta = 1e-5 with exact values from forty-digit
-// arithmetic. The values with six digits are rounded up; those with three decimals are rounded to nearest. (For zCDP at
-// epsilon 4 and 16, a published table has 16.371 and 5.126. The exact values are 16.370494 and 5.125484: the published
-// minimum over the Renyi orders was not exact.)
-func TestSigmaReferenceValues(t *testing.T) {
-	for _, c := range []struct {
-		epsilon          float64
-		paper, zcdp, gdp float64
-	}{
-		{1, 69.3044, 57.2068, 52.7591},
-		{4, 18.3293, 16.3705, 15.2900},
-		{8, 9.76302, 9.01775, 8.48853},
-		{16, 5.39897, 5.12549, 4.86741},
-		{32, 3.12172, 3.02381, 2.89822},
-	} {
-		for acc, want := range map[Accounting]float64{Paper: c.paper, ZCDP: c.zcdp, GDP: c.gdp} {
-			sigma, err := SigmaFor(1, 50, c.epsilon, 1e-5, acc)
-			if err != nil || sigma != want {
-				t.Errorf("%v sigma for epsilon %v is %v (%v), want %v", acc, c.epsilon, sigma, err, want)
-			}
-			// Sigma is rounded up, so the noise is never too small.
-			g := Gaussian{Clip: 1, Sigma: sigma}
-			if eps := acc.Epsilon(50*g.Rho(), 1e-5); eps > c.epsilon {
-				t.Errorf("%v sigma for epsilon %v spends %v", acc, c.epsilon, eps)
-			}
-		}
-	}
-}
-
-// TestSigmaIsTheSameEverywhere checks that SigmaFor returns the same bits on all machines, because a fleet's parameters
-// are computed on one machine and verified on others, and that releases with this noise never cost more than the budget.
-func TestSigmaIsTheSameEverywhere(t *testing.T) {
-	s, hash := stream(22), fnv.New64a()
-	check := func(clip float64, rounds int, epsilon, delta float64, acc Accounting) {
-		sigma, err := SigmaFor(clip, rounds, epsilon, delta, acc)
-		if eps := acc.Epsilon(float64(rounds)*Gaussian{Clip: clip, Sigma: sigma}.Rho(), delta); err != nil || eps > epsilon {
-			t.Errorf("%v: sigma %v (%v) for clip %v, %d rounds, epsilon %v, delta %v spends %v", acc, sigma, err, clip, rounds, epsilon,
-				delta, eps)
-		}
-		fmt.Fprintln(hash, sigma)
-	}
-	for range 100 {
-		clip, rounds := math.Ldexp(1+s.Float64(), s.IntN(20)-10), 1+s.IntN(200)
-		epsilon, delta := math.Ldexp(1+s.Float64(), s.IntN(8)-3), math.Ldexp(1+s.Float64(), -5-s.IntN(45))
-		for _, acc := range []Accounting{GDP, ZCDP, Paper} {
-			check(clip, rounds, epsilon, delta, acc)
-		}
-	}
-	if got, want := hash.Sum64(), uint64(0xcdb6c68a8e9656a0); got != want {
-		t.Errorf("300 sigmas have the hash %#x, want %#x", got, want)
-	}
-	// For these arguments, the closed formula evaluated in float64 returns slightly too little noise.
-	check(0.045, 80, 4.470000000000001, 1e-5, Paper)
-}
 
 // invalid has parameters of which no release is possible: out of range, or too far apart.
 var invalid = []Gaussian{{}, {Clip: 1}, {Sigma: 1}, {Clip: -1, Sigma: 8}, {Clip: 1, Sigma: -8}, {Clip: math.NaN(), Sigma: 8},
@@ -100,12 +43,6 @@ func TestMaxRounds(t *testing.T) {
 			fits, over := acc.Epsilon(times(n, g.Rho()), delta), acc.Epsilon(times(n+1, g.Rho()), delta)
 			if fits > epsilon || over <= epsilon {
 				t.Errorf("%v: %d rounds of %+v spend %v and one more %v, want %v in between", acc, n, g, fits, over, epsilon)
-			}
-			// For n rounds, SigmaFor returns at most the sigma of g, up to rounding.
-			if n > 0 {
-				if sigma, err := SigmaFor(1, n, epsilon, delta, acc); err != nil || sigma > g.Sigma*(1+1e-5) {
-					t.Errorf("%v: sigma for %d rounds is %v (%v), want at most %v", acc, n, sigma, err, g.Sigma)
-				}
 			}
 		}
 	}
@@ -171,12 +108,6 @@ func TestAccountingRefusesNonsense(t *testing.T) {
 			if rho, err := acc.MaxRho(c[0], c[1]); err == nil {
 				t.Errorf("%v.MaxRho(%v, %v) = %v, want an error", acc, c[0], c[1], rho)
 			}
-		}
-	}
-	_, err := SigmaFor(1, 0, -1, 1e-5, GDP)
-	for _, want := range []string{"rounds is 0", "epsilon is -1"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %q does not say %q", err, want)
 		}
 	}
 }

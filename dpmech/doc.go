@@ -15,7 +15,7 @@
 // significant bits for differential privacy", CCS 2012). A Mechanism therefore clips and draws in integers, on a grid
 // with step sigma/2^M: the result is a function of the output of the ideal Gaussian mechanism, as PROOF.md shows.
 //
-// Accounting. [Paper], [ZCDP] and [GDP] convert a cost (see [Gaussian.Rho]) to epsilon at a given delta. [SigmaFor]
-// returns the noise for a budget, and [MaxRounds] the number of releases. The guarantee does not cover when
-// a release is sent; the time to draw its noise reveals nothing (PROOF.md, part 2).
+// Accounting. [Paper], [ZCDP] and [GDP] convert a cost (see [Gaussian.Rho]) to epsilon at a given delta. [MaxRounds]
+// returns the number of releases that a budget covers, and package budget the noise for a number of releases. The guarantee
+// does not cover when a release is sent; the time to draw its noise reveals nothing (PROOF.md, part 2).
 package dpmech

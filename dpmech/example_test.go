@@ -8,26 +8,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// How much noise do fifty releases need for epsilon 8, and which epsilon do the other conversions compute for the same
-// releases?
-func ExampleSigmaFor() {
-	sigma, err := dpmech.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	rho := 50 * dpmech.Gaussian{Clip: 1, Sigma: sigma}.Rho()
-	fmt.Printf("sigma %.3f\n", sigma)
-	for _, acc := range []dpmech.Accounting{dpmech.GDP, dpmech.ZCDP, dpmech.Paper} {
-		fmt.Printf("%-5v epsilon %.3f\n", acc, acc.Epsilon(rho, 1e-5))
-	}
-	// Output:
-	// sigma 8.489
-	// gdp   epsilon 8.000
-	// zcdp  epsilon 8.599
-	// paper epsilon 9.382
-}
-
 // How many rounds can a device with this noise take part in?
 func ExampleMaxRounds() {
 	rounds, err := dpmech.MaxRounds(dpmech.Gaussian{Clip: 1, Sigma: 10}, 8, 1e-5, dpmech.GDP)

@@ -99,14 +99,10 @@ func TestRoundingUp(t *testing.T) {
 	}
 }
 
-// TestFilterRefuses checks that the planned number of rounds fits the limit with the noise from SigmaFor, that one more round
+// TestFilterRefuses checks that the planned number of rounds fits the limit with the noise from budget.SigmaFor, that one more round
 // does not, that the error states the round, the cost and the limit, and that the remaining budget covers a cheaper release.
 func TestFilterRefuses(t *testing.T) {
-	sigma, err := SigmaFor(0.5, 50, 8, 1e-5, ZCDP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := Gaussian{Clip: 0.5, Sigma: sigma}
+	g := Gaussian{Clip: 0.5, Sigma: 4.50888} // the result of budget.SigmaFor
 	f := &filter{limit: &Limit{Epsilon: 8, Delta: 1e-5, Accounting: ZCDP}}
 	for round := 1; round <= 50; round++ {
 		if err := f.Reserve(round, g); err != nil {
@@ -114,7 +110,8 @@ func TestFilterRefuses(t *testing.T) {
 		}
 	}
 	before := fmt.Sprint(f.Spends)
-	if err = f.Reserve(51, g); !errors.Is(err, ErrBudget) || fmt.Sprint(f.Spends) != before || f.Last() != 50 {
+	err := f.Reserve(51, g)
+	if !errors.Is(err, ErrBudget) || fmt.Sprint(f.Spends) != before || f.Last() != 50 {
 		t.Fatalf("round 51: %v, want a refusal; the spends are %v, want %v", err, f.Spends, before)
 	}
 	for _, want := range []string{"round 51", fmt.Sprintf("rho %.6g", f.Total().Rho), "limit", "epsilon 8 with zcdp", "1e-05"} {

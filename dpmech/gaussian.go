@@ -97,25 +97,6 @@ func times(n int, rho float64) float64 {
 	return total
 }
 
-// SigmaFor returns the smallest Sigma (or, with pairwise noise, Shared.Effective) with which the given number of
-// releases, clipped to radius clip, is (epsilon, delta)-private. The result is rounded up to six significant digits and
-// is the same on every processor. SigmaFor fails if an argument is out of range (see [Accounting.MaxRho] and
-// [Gaussian.Validate]).
-func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
-	rho, err := acc.MaxRho(epsilon, delta)
-	if rounds < 1 {
-		err = errors.Join(err, fmt.Errorf("dpmech: rounds is %d, want at least 1", rounds))
-	}
-	if err != nil {
-		return 0, err
-	}
-	g := Gaussian{Clip: clip, Sigma: roundUp(clip * math.Sqrt(2*float64(rounds)/rho))}
-	for g.Validate() == nil && acc.Epsilon(times(rounds, g.Rho()), delta) > epsilon {
-		g.Sigma = roundUp(g.Sigma * (1 + 1e-6))
-	}
-	return g.Sigma, g.Validate()
-}
-
 // MaxRounds returns the maximum number of releases, each with the parameters g, that are jointly (epsilon,
 // delta)-private. The result is between 0 and 2^31-1. MaxRounds fails if an argument is out of range (see
 // [Accounting.MaxRho] and [Gaussian.Validate]).
@@ -125,21 +106,4 @@ func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) 
 	}
 	rho := g.Rho()
 	return sort.Search(math.MaxInt32, func(n int) bool { return acc.Epsilon(times(n+1, rho), delta) > epsilon }), nil
-}
-
-// roundUp rounds x > 0 up to six significant decimal digits.
-func roundUp(x float64) float64 {
-	if !(x > 0) || math.IsInf(x, 0) {
-		return x
-	}
-	unit := 1.0
-	for ; x/unit >= 1e6; unit *= 10 {
-	}
-	inverse := 1.0
-	for ; x*inverse < 1e5; inverse *= 10 {
-	}
-	// If x has at most six digits, the quotient may exceed a whole number by a rounding error, which must not increase
-	// the result.
-	n := math.Ceil(x/unit*inverse - 1e-4)
-	return n * unit / inverse
 }

@@ -3,7 +3,6 @@ package dpmech
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
 )
@@ -65,31 +64,6 @@ func (l *Limit) Lifelong() *Limit {
 	whole := *l
 	whole.EpsilonAll = l.Epsilon
 	return &whole
-}
-
-// Left returns the budget that remains. The parameter spent is the total cost of the releases so far. The result has
-// two numbers in zCDP, one for each of the two adversaries of a [Total]; both are infinite if l is nil.
-func (l *Limit) Left(spent Total) Total {
-	left := Total{Rho: math.Inf(1), All: math.Inf(1), Weakest: spent.Weakest}
-	if l == nil {
-		return left
-	}
-	remains := func(limit, spent float64) float64 {
-		most, err := l.Accounting.MaxRho(limit, l.Delta)
-		if err != nil {
-			return 0
-		}
-		if spent > 0 {
-			most -= float64(1e-12 * most) // spent is a sum that was rounded up
-		}
-		return max(0, most-spent)
-	}
-	left.Rho = remains(l.Epsilon, spent.Rho)
-	if l.EpsilonAll > 0 {
-		left.All = remains(l.EpsilonAll, spent.All)
-		left.Rho = min(left.Rho, left.All) // a release costs at least as much against all other members
-	}
-	return left
 }
 
 // ErrUnit is wrapped by the error for a cost that cannot be added to others, because it is for another unit.

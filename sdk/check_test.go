@@ -11,7 +11,9 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // TestCheck checks that Check reports every error that New or Run would return, each in the right field of the result
@@ -41,17 +43,17 @@ func TestCheck(t *testing.T) {
 		t.Errorf("New with a ledger that has ended: %v", err)
 	}
 	build := "spade-edge arithmetic 2"
-	nothing := func() (*state.Snapshot, error) { return nil, fmt.Errorf("no state: %w", fs.ErrNotExist) }
-	kept := func(k state.Snapshot) func() (*state.Snapshot, error) {
-		return func() (*state.Snapshot, error) { return &k, nil }
+	nothing := func() (*wire.Snapshot, error) { return nil, fmt.Errorf("no state: %w", fs.ErrNotExist) }
+	kept := func(k wire.Snapshot) func() (*wire.Snapshot, error) {
+		return func() (*wire.Snapshot, error) { return &k, nil }
 	}
-	here := state.Snapshot{Member: "a", Fleet: f.Hash(), Build: build, Round: 2}
+	here := wire.Snapshot{Member: "a", Fleet: f.Hash(), Build: build, State: admm.State{Round: 2}}
 	behind, level := here, here
-	behind.Fleet, behind.Round, level.Fleet, level.Round = mixed.Hash(), 3, mixed.Hash(), 4
+	behind.Fleet, behind.State.Round, level.Fleet, level.State.Round = mixed.Hash(), 3, mixed.Hash(), 4
 	oracle := sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { panic("asked") })
 	for name, c := range map[string]struct {
 		change  func(c *sdk.Config)
-		read    func() (*state.Snapshot, error)
+		read    func() (*wire.Snapshot, error)
 		subject string
 		want    string
 	}{
@@ -64,21 +66,21 @@ func TestCheck(t *testing.T) {
 		"mixing, kept":           {func(c *sdk.Config) { c.Fleet = &mixed }, kept(level), "", ""},
 		"mixing, negative":       {func(c *sdk.Config) { c.Fleet = &negative }, nothing, "Config", "mixing"},
 		"state unread": {func(c *sdk.Config) { c.Ledger = nil },
-			func() (*state.Snapshot, error) { return nil, errors.New("torn") }, "State", "torn"},
-		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Build: build}), "State",
+			func() (*wire.Snapshot, error) { return nil, errors.New("torn") }, "State", "torn"},
+		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(wire.Snapshot{Member: "a", Build: build}), "State",
 			"sdk: stored state of release 0: it belongs to a fleet with hash 0000000000000000"},
 		"another's state": {func(c *sdk.Config) { c.Ledger = nil },
-			kept(state.Snapshot{Member: "b", Fleet: f.Hash(), Build: build}),
+			kept(wire.Snapshot{Member: "b", Fleet: f.Hash(), Build: build}),
 			"State", `member "b", want`},
 		"another program": {func(c *sdk.Config) { c.Ledger = nil },
-			kept(state.Snapshot{Member: "a", Fleet: f.Hash(), Build: "x"}), "State", `"x"`},
+			kept(wire.Snapshot{Member: "a", Fleet: f.Hash(), Build: "x"}), "State", `"x"`},
 		"limit": {func(c *sdk.Config) {
 			limited := *f
 			limited.Privacy.EpsilonLimit = 1e-3
 			c.Fleet, c.Ledger = &limited, nil
 		}, nothing, "Privacy", "covers only 0"},
 		"spent ledger": {func(c *sdk.Config) { c.Ledger = small }, kept(here), "Ledger", "budget"},
-		"ledger set back": {func(*sdk.Config) {}, func() (*state.Snapshot, error) {
+		"ledger set back": {func(*sdk.Config) {}, func() (*wire.Snapshot, error) {
 			k := here
 			k.Ledger = `{"id":"0123456789abcdef0123456789abcdef","seq":9,"hash":"00"}`
 			return &k, nil
@@ -110,7 +112,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("with an empty store: %+v", r)
 	}
 	mustRun(t, nodes(t, &other, inMemory(t, &other), func(_ int, c *sdk.Config) { c.Store = mine }))
-	if r := (sdk.Config{Fleet: &other, Name: "a", Store: mine}).Check(nil); r.State != nil || r.Kept == nil || r.Kept.Round != other.Method.Last() {
+	if r := (sdk.Config{Fleet: &other, Name: "a", Store: mine}).Check(nil); r.State != nil || r.Kept == nil || r.Kept.State.Round != other.Method.Last() {
 		t.Errorf("with a store: %+v", r)
 	}
 	another := (sdk.Config{Fleet: f, Name: "a", Store: mine}).Check(nil).State
@@ -122,9 +124,9 @@ func TestCheck(t *testing.T) {
 	}
 	// A running node may save its state and mark a release between Check's two reads of the state.
 	reads := 0
-	later := func() (*state.Snapshot, error) {
+	later := func() (*wire.Snapshot, error) {
 		k := here
-		k.Round = reads
+		k.State.Round = reads
 		reads++
 		return &k, nil
 	}
@@ -152,11 +154,11 @@ func TestCheckSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round, want := range map[int]int64{0: 1024*int64(f.Method.Last()) + 2*int64(store.size), 2: 1024 * int64(f.Method.Last()-2)} {
-		got := cfg.Check(func() (*state.Snapshot, error) {
+		got := cfg.Check(func() (*wire.Snapshot, error) {
 			if round == 0 {
 				return nil, fs.ErrNotExist
 			}
-			return &state.Snapshot{Member: "a", Fleet: f.Hash(), Build: "spade-edge arithmetic 2", Round: round}, nil
+			return &wire.Snapshot{Member: "a", Fleet: f.Hash(), Build: "spade-edge arithmetic 2", State: admm.State{Round: round}}, nil
 		}).Space
 		if got != want {
 			t.Errorf("after round %d: %d bytes, want %d", round, got, want)

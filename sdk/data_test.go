@@ -284,11 +284,11 @@ func TestMemoryBelongsToData(t *testing.T) {
 			})
 			cfg := sdk.Config{Fleet: f, Name: "a", Samples: samples, Oracle: told{loss, s.digest}, Transport: inMemory(t, f)[0], Store: store,
 				Noise: noise(0), Logger: slog.New(slog.NewTextHandler(&log, nil)), Events: sdk.Events{Released: func(int, []float32) { stop() }}}
-			check := cfg.Check(func() (*state.Snapshot, error) {
+			check := cfg.Check(func() (*wire.Snapshot, error) {
 				if newest == nil {
 					return nil, fs.ErrNotExist
 				}
-				return &state.Snapshot{Member: "a", Fleet: f.Hash(), Build: newest.Build, Round: newest.State.Round, Data: newest.Data}, nil
+				return newest, nil
 			})
 			log.Reset()
 			node := must(sdk.New(cfg))(t)

@@ -17,9 +17,14 @@ const build = "spade-edge arithmetic 2"
 // resume restores the node's machine and its counted releases from the stored state. If no state is stored, it creates
 // a new machine.
 func (n *Node) resume(mcfg admm.Config) error {
-	snaps, err := n.load()
+	snaps, noted, err := n.cfg.load()
 	if err != nil {
 		return err
+	}
+	if len(snaps) > 0 {
+		before := note{Began: n.began, Made: n.made}
+		_ = json.Unmarshal([]byte(noted), &before) // a Store may lose notes
+		n.began, n.made = before.Began, before.Made
 	}
 	n.tieData(mcfg, snaps)
 	newest := &wire.Snapshot{}
@@ -57,37 +62,33 @@ func (n *Node) resume(mcfg admm.Config) error {
 	return nil
 }
 
-func (n *Node) load() ([]wire.Snapshot, error) {
-	if n.cfg.Store == nil {
-		return nil, nil
+// load returns the stored states, the newest first, and the note of the newest.
+func (c *Config) load() (list []wire.Snapshot, noted string, err error) {
+	if c.Store == nil {
+		return nil, "", nil
 	}
-	saved, err := n.cfg.Store.Load()
-	if err != nil {
-		return nil, err
+	saved, err := c.Store.Load()
+	if len(saved) == 0 || err != nil {
+		return nil, "", err
 	}
-	if len(saved) > 0 {
-		before := note{Began: n.began, Made: n.made}
-		_ = json.Unmarshal([]byte(saved[0].Note), &before) // a Store may lose notes
-		n.began, n.made = before.Began, before.Made
-	}
-	list := make([]wire.Snapshot, len(saved))
+	list = make([]wire.Snapshot, len(saved))
 	for i, s := range saved {
 		snap := &list[i]
 		err := wire.DecodeSnapshot(s.State, snap)
 		if err == nil {
-			err = n.cfg.checkOwn(snap.Fleet, snap.Member, snap.Build)
+			err = c.checkOwn(snap.Fleet, snap.Member, snap.Build)
 		}
 		if err == nil && snap.State.Round != s.Round {
 			err = fmt.Errorf("found release %d, want %d", snap.State.Round, s.Round)
 		}
 		if err != nil {
-			return nil, n.cfg.inState(s.Round, err)
+			return nil, "", c.inState(s.Round, err)
 		}
 		for k, p := range snap.Peers {
-			snap.State.Edges[k].Peer = n.peer(p.Name)
+			snap.State.Edges[k].Peer = c.plan.peer(p.Name)
 		}
 	}
-	return list, nil
+	return list, saved[0].Note, nil
 }
 
 // checkOwn returns an error if a stored state does not belong to this node, because its fleet, member or arithmetic

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
@@ -13,7 +14,7 @@ import (
 // only in Members and Edges.
 func ExampleNode() {
 	const delta = 1e-5
-	sigma, err := dpmech.SigmaFor(0.1, 20, 8, delta, dpmech.GDP)
+	sigma, err := budget.SigmaFor(0.1, 20, 8, delta, dpmech.GDP)
 	if err != nil {
 		fmt.Println(err)
 		return

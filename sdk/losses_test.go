@@ -66,10 +66,10 @@ func TestFailuresAreTold(t *testing.T) {
 			t.Errorf("%s: after a restart %d queries failed, the last because %q", name, now.FailedQueries, now.LastFailure)
 		}
 		kept, err := state.ReadSnapshot(dir)
-		if err != nil || kept.Failed != st.FailedQueries || kept.Queries != st.Queries || kept.Failure != st.LastFailure {
-			t.Errorf("%s: the state has %d of %d, %q, %v", name, kept.Failed, kept.Queries, kept.Failure, err)
+		if err != nil || kept.State.Failed != st.FailedQueries || kept.State.Queries != st.Queries || kept.FailureText() != st.LastFailure {
+			t.Errorf("%s: the state has %d of %d, %q, %v", name, kept.State.Failed, kept.State.Queries, kept.FailureText(), err)
 		}
-		if got, want := f.Model(kept.Model, kept.Round), all[1].Model(); !slices.Equal(got, want) || slices.Equal(got, kept.Model) {
+		if got, want := f.Model(kept.State.X, kept.State.Round), all[1].Model(); !slices.Equal(got, want) || slices.Equal(got, kept.State.X) {
 			t.Errorf("%s: the model of the state is %v, want %v", name, got, want)
 		}
 		saved := must(store.Load())(t)

@@ -118,13 +118,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// peer returns the number of the named member, or -1 if no member has this name.
-func (n *Node) peer(name string) int {
-	if j, known := n.cfg.plan.number[name]; known {
-		return j
-	}
-	return -1
-}
+func (n *Node) peer(name string) int { return n.cfg.plan.peer(name) }
 
 // Model returns a copy of the node's model; see [Fleet.Model].
 func (n *Node) Model() []float32 {

@@ -65,6 +65,14 @@ func (p *Plan) Fleet() *Fleet { return p.fleet }
 // Graph returns the communication graph.
 func (p *Plan) Graph() *graph.Graph { return p.graph }
 
+// peer returns the number of the named member, or -1 if no member has this name.
+func (p *Plan) peer(name string) int {
+	if j, known := p.number[name]; known {
+		return j
+	}
+	return -1
+}
+
 // network reads the members and edges.
 func (f *Fleet) network(g *graph.Graph, errs *faults) *Plan {
 	fleet, before := *f, len(*errs)

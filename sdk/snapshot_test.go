@@ -13,14 +13,15 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // brief formats a saved state without its vectors, for failure messages.
-func brief(k *state.Snapshot) string {
+func brief(k *wire.Snapshot) string {
 	if k == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("release %d of %q", k.Round, k.Member)
+	return fmt.Sprintf("release %d of %q", k.State.Round, k.Member)
 }
 
 // TestReadSnapshot checks that the saved state of a running node can be read and equals what the node released.
@@ -53,18 +54,18 @@ func TestReadSnapshot(t *testing.T) {
 			if errors.Is(err, fs.ErrNotExist) && last == 0 {
 				continue
 			}
-			if err != nil || k.Round < last {
+			if err != nil || k.State.Round < last {
 				t.Errorf("after round %d: %s, error %v", last, brief(k), err)
 				return
 			}
-			last = k.Round
+			last = k.State.Round
 		}
 	})
 	n := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
 		c.Store = store
 		c.Events.Released = func(round int, x []float32) {
 			k, err := state.ReadSnapshot(dir)
-			if err != nil || k.Round != round || !slices.Equal(k.Model, x) || k.Member != "a" || k.Fleet != f.Hash() ||
+			if err != nil || k.State.Round != round || !slices.Equal(k.State.X, x) || k.Member != "a" || k.Fleet != f.Hash() ||
 				k.Build == "" {
 				t.Errorf("round %d: kept %s, error %v", round, brief(k), err)
 			}
@@ -78,10 +79,10 @@ func TestReadSnapshot(t *testing.T) {
 		t.Errorf("a closed store is in use: %v, %v", used, err)
 	}
 	k, err := state.ReadSnapshot(dir)
-	if err != nil || sdk.ModelHash(k.Model) != sdk.ModelHash(n.Model()) {
+	if err != nil || sdk.ModelHash(k.State.X) != sdk.ModelHash(n.Model()) {
 		t.Errorf("at the end: %s, error %v", brief(k), err)
 	}
-	if report, err := state.Inspect(dir); err != nil || report.Round != k.Round {
+	if report, err := state.Inspect(dir); err != nil || report.Round != k.State.Round {
 		t.Errorf("found %+v, error %v", report, err)
 	}
 

@@ -93,24 +93,24 @@ type answers struct {
 	fresh  []float32   // what enters the estimate
 	moves  []float32   // what is added to the row of the component
 	dirs   []direction // the directions, followed by those of the queries to come
-	signs  []uint64    // the signs of dirs, adjacent
+	signs  []uint64    // the signs of dirs, adjacent, with so many words for each
+	words  int
 }
 
 func newAnswers(d, most int) answers {
 	a := answers{
 		losses: make([]float64, most), fresh: make([]float32, most), moves: make([]float32, most), dirs: make([]direction, most),
 	}
-	words := (vec.SignWords(d) + 1) &^ 1 // whole blocks of the generator
-	a.signs = make([]uint64, most*words)
+	a.words = (vec.SignWords(d) + 1) &^ 1 // whole blocks of the generator
+	a.signs = make([]uint64, most*a.words)
 	for i := range a.dirs {
-		a.dirs[i] = a.signs[i*words:][:vec.SignWords(d):words]
+		a.dirs[i] = a.signs[i*a.words:][:vec.SignWords(d):a.words]
 	}
 	return a
 }
 
 func (a *answers) signsOf(from, n int) []uint64 {
-	words := len(a.signs) / len(a.dirs)
-	return a.signs[from*words:][:n*words]
+	return a.signs[from*a.words:][:n*a.words]
 }
 
 // NewEstimator returns an estimator with the given configuration. It fails if the sizes do not fit each other or

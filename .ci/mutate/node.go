@@ -166,7 +166,7 @@ var onNode = []mutation{
 	{"partners: what is left on the graph of messages", "sdk/rules.go", "p.noise.Conductance(", "p.graph.Conductance(", partners},
 	{"regular: an edge twice", "sdk/graph/regular.go", "one == two || linked[one] ||", "one == two ||", suite{"./sdk/graph", "Regular"}},
 	{"regular: no walk", "sdk/graph/regular.go", "for range 10 * len(edges) {", "for range 0 * len(edges) {", suite{"./sdk/graph", "Regular"}},
-	{"check: a ledger that was set back", "sdk/check.go", "err := a.check(m, last.Round, last.Ledger)", "err := a.check(m, last.Round, \"\")",
+	{"check: a ledger that was set back", "sdk/check.go", "err := a.check(m, last.State.Round, last.Ledger)", "err := a.check(m, last.State.Round, \"\")",
 		suite{"./sdk", "TestCheck$"}},
 	{"check: rounds of a mixed run taken for releases", "sdk/account.go", "round := m.Data(release)",
 		"round := release", suite{"./sdk", "TestCheck$"}},

@@ -80,7 +80,7 @@ var onPrivacy = []mutation{
 	{"shared: the strongest adversary of all releases", "dpmech/total.go",
 		"min(a.Colluders, b.Colluders)", "max(a.Colluders, b.Colluders)", stated},
 	{"shared: a lifetime limit that is none against all others", "dpmech/limit.go",
-		"	if l == nil || l.EpsilonAll != 0 {", "	if l == nil || l.EpsilonAll >= 0 {", pairs},
+		"	if l == nil || l.EpsilonAll != 0 {", "	if l == nil || l.EpsilonAll >= 0 {", suite{"./dpmech/budget", "Left"}},
 	{"shared: an effective sigma below the own one", "dpmech/pair.go",
 		"s.Effective >= g.Sigma &&", "s.Effective > 0 &&", pairs},
 	{"shared: a ratio that is no power of two", "dpmech/pair.go",

@@ -11,7 +11,7 @@ var (
 		"Reference|DecayRate|Momentum|BothEnds"}
 	crashes   = suite{"./sdk/admm", "Crashes|Restore|Scenes|LateRepeat"}
 	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Tracking|Walsh|StagesAskOnce|Constant"}
-	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}
+	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|AgainstReference"}
 	proofs    = suite{"./dpmech/certificate", "Certificate|SignedBytes"}
 	layman    = suite{"./dpmech/explain", "Guess|Bars"}
 	reports   = suite{transcripts, "Transcripts/^privacy$"}
@@ -27,7 +27,7 @@ var (
 	pairFile  = suite{"./sdk/state", "PairKeys"}
 	flows     = suite{"./sdk/admm", "Flows|Crashes"}
 	network   = suite{"./sdk/graph", "StabilityLimit|Spectrum"}
-	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|FilterRounds|Left$"}
+	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|FilterRounds|UnknownAdversary"}
 	stated    = suite{"./dpmech/certificate", "SharedNoise|TwoAdversaries"}
 	sums      = suite{"./sdk/admm", "SharedNoise|Absent"}
 	keys      = suite{"./sdk/pair", "Key"}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 )
 
 var (
@@ -88,7 +89,7 @@ func TestCompositionSumsRuns(t *testing.T) {
 // TestCompositionLimit checks that the limit applies to the sum over all runs, and that Add counts a release even if
 // the sum then exceeds the limit.
 func TestCompositionLimit(t *testing.T) {
-	sigma, err := dpmech.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
+	sigma, err := budget.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 )
 
 const unitTime = "2026-01-02T03:04:05Z"
@@ -65,7 +66,7 @@ func TestLedgerCountsItsUnit(t *testing.T) {
 // state epsilon 4.2 for both.
 func TestRecordsAndPersonsDoNotAddUp(t *testing.T) {
 	releases := func(unit dpmech.Unit, epsilon float64) dpmech.Gaussian {
-		sigma, err := dpmech.SigmaFor(1, 10, epsilon, 1e-5, dpmech.GDP)
+		sigma, err := budget.SigmaFor(1, 10, epsilon, 1e-5, dpmech.GDP)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ const farthest = 1e24
 // So in a run of honest members a release is clipped with probability below 1e-20. The proof that no honest member is
 // accused does not need this estimate. In a private run with Members = 0, or with an Eta or Mu that changes from round
 // to round, the distance is unbounded, and the box limits only the absolute values of coordinates.
-func (c Config) boundOf(release int) box {
+func (c *Config) boundOf(release int) box {
 	b := box{start: c.X0, most: math.Inf(1), step: c.GridStep, reach: math.Inf(1)}
 	if c.GridStep != 0 {
 		b.last = c.lastStep()

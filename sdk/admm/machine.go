@@ -310,7 +310,7 @@ func (m *Machine) advance() error {
 			return nil
 		default:
 			if m.round > 0 {
-				m.judge()
+				m.dropImpossible()
 				m.compare()
 				m.updateZ()
 			}

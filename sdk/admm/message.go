@@ -76,6 +76,8 @@ func (p *Payload) set(q Payload) {
 	p.Grid = append(p.Grid[:0], q.Grid...)
 }
 
+// Exactly-once delivery: what a client holds of its neighbors, and which messages it sends again.
+
 // edge is one neighbor j. It takes only 64 bytes, because a network may have millions of edges. Its vectors are in the
 // machine, see part.
 type edge struct {
@@ -83,15 +85,15 @@ type edge struct {
 	index int    // position among the edges
 	have  [2]int // the rounds of the received releases; 0: none
 	heard int    // the highest release of j that this client ever held
-	done  bool   // j reported that it needs nothing more
 	cut   int    // the first release made without j; 0 while the edge is in use
+
+	answered int // the round (last+1 for Done) that was resent since the last tick; 0: none
 
 	// probed is true if j reported which release of this client it holds, and without Config.Probe. Before, this client
 	// sends j only probes, because its state may have been rolled back, and its releases may be made already.
 	probed bool
+	done   bool  // j reported that it needs nothing more
 	grid   uint8 // bit n: release have[n] is a change on the grid
-
-	answered int // the round (last+1 for Done) that was resent since the last tick; 0: none
 }
 
 // at returns the index of the slot that holds the neighbor's release of a round, or -1 if neither slot does.

@@ -81,9 +81,9 @@ func (m *Machine) live() int {
 	return n
 }
 
-// judge quarantines neighbors whose release of this round is impossible, before the release is used. The
+// dropImpossible quarantines neighbors whose release of this round is impossible, before the release is used. The
 // machine has checked the form of a release on receipt.
-func (m *Machine) judge() {
+func (m *Machine) dropImpossible() {
 	bound := m.cfg.boundOf(m.round)
 	for i := range m.edges {
 		e := &m.edges[i]

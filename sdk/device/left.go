@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // Status returns the status of the node. Before Run has created the node, it returns the result of [StatusOf]. Any
@@ -35,7 +36,7 @@ func (d *Device) Model() ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kept.Model, nil
+	return kept.State.X, nil
 }
 
 // Certificate returns the certificate of all releases so far, in JSON: the node's certificate or, before Run has
@@ -75,8 +76,8 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		}
 		if kept, err := state.ReadSnapshot(file.State); err == nil {
 			now.DataChanged = kept.Data.String()
-			if kept.Failed > 0 {
-				now.Queries, now.FailedQueries, now.LastFailure = kept.Queries, kept.Failed, kept.Failure
+			if kept.State.Failed > 0 {
+				now.Queries, now.FailedQueries, now.LastFailure = kept.State.Queries, kept.State.Failed, kept.FailureText()
 			}
 		}
 		now.OtherLedgers = dir.Journal.Ledgers
@@ -107,7 +108,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		st.Privacy = monitor.NewPrivacy(f, f.Total(f.Method.Data(now.Round)), life)
 	}
 	// A state of another run, or one that is older than its ledger: the node would refuse it.
-	r := cfg.Check(func() (*state.Snapshot, error) { return state.ReadSnapshot(file.State) })
+	r := cfg.Check(func() (*wire.Snapshot, error) { return state.ReadSnapshot(file.State) })
 	if r.State != nil || errors.Is(r.Ledger, state.ErrRollback) {
 		phase, fault = monitor.Damaged, cmp.Or(fault, r.State, r.Ledger)
 	}
@@ -145,7 +146,7 @@ var ErrOtherState = errors.New("the state belongs to another node or run")
 
 // Kept reads the last release from a node's state folder. It replaces Snapshot.Model with the result of
 // [sdk.Fleet.Model] for this release. The error wraps fs.ErrNotExist if the node has made no release.
-func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
+func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*wire.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("no model yet: the node has not made a release: %w", err)
@@ -157,6 +158,6 @@ func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) 
 		return nil, fmt.Errorf("%w: %s has the model of %q in the fleet with hash %x, want the model of %q in the "+
 			"fleet with hash %x, as in the node file", ErrOtherState, file.State, kept.Member, kept.Fleet[:8], file.Name, hash[:8])
 	}
-	kept.Model = fleet.Fleet.Model(kept.Model, kept.Round)
+	kept.State.X = fleet.Fleet.Model(kept.State.X, kept.State.Round)
 	return kept, nil
 }

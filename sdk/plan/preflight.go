@@ -8,7 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -34,7 +34,7 @@ type PreflightReport struct {
 //
 // Preflight writes nothing: the node may be running. In cfg only Fleet and Name are required. Preflight calls the
 // function read in place of cfg.Store.Load: read returns the stored snapshot, or fs.ErrNotExist; nil means to load it.
-func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot, error)) *PreflightReport {
+func Preflight(ctx context.Context, cfg sdk.Config, read func() (*wire.Snapshot, error)) *PreflightReport {
 	var p *sdk.Plan
 	if cfg.Fleet != nil {
 		if plan, err := cfg.Fleet.Plan(); err == nil {

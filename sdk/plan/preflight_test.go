@@ -12,10 +12,10 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-func nothing() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
+func nothing() (*wire.Snapshot, error) { return nil, fs.ErrNotExist }
 
 func asks(loss float64, err error) sdk.OracleFunc {
 	return func(context.Context, []float32, int) (float64, error) { return loss, err }
@@ -73,7 +73,7 @@ func TestPreflightRecords(t *testing.T) {
 // forecast.
 func TestPreflightChecks(t *testing.T) {
 	f := clique(8, func(f *sdk.Fleet) { f.Privacy.EpsilonLimit = 1 })
-	kept := func() (*state.Snapshot, error) { return &state.Snapshot{Member: "4"}, nil }
+	kept := func() (*wire.Snapshot, error) { return &wire.Snapshot{Member: "4"}, nil }
 	r := plan.Preflight(t.Context(), sdk.Config{Fleet: f, Name: "3", Samples: 5}, kept)
 	want, err := plan.Forecast(f, 5)
 	if err != nil || r.Config != nil || r.State == nil || r.Privacy == nil || r.Kept != nil || r.Forecast == nil || r.Forecast.Gain != want.Gain {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // lossAt is a loss without a context.
@@ -81,7 +81,7 @@ func TestSaddle(t *testing.T) {
 		for _, x0 := range [][]float32{nil, append([]float32{0.5}, make([]float32, dim-1)...)} {
 			f.X0 = x0
 			r := Preflight(t.Context(), sdk.Config{Fleet: f, Name: "a", Oracle: oracle, Samples: 20},
-				func() (*state.Snapshot, error) { return nil, fs.ErrNotExist })
+				func() (*wire.Snapshot, error) { return nil, fs.ErrNotExist })
 			if (r.Saddle > 0) != (still && x0 == nil) || r.Saddle > dim || r.Saddle == 1 {
 				t.Errorf("%s, %d parameters from %.1v: saddle %d (oracle: %v)", name, dim, x0, r.Saddle, r.Oracle)
 			}

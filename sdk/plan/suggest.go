@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
@@ -171,7 +172,7 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 
 // spend sets the noise that the budget requires. If g is not nil, neighbors in g share part of the noise.
 func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
-	p.Sigma, err = dpmech.SigmaFor(p.Clip, rounds, p.EpsilonLimit, p.Delta, p.Accounting)
+	p.Sigma, err = budget.SigmaFor(p.Clip, rounds, p.EpsilonLimit, p.Delta, p.Accounting)
 	if err == nil && g != nil {
 		err = share(p, g)
 	}

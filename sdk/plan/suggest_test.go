@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/topology"
@@ -146,7 +147,7 @@ func TestSuggestShared(t *testing.T) {
 			t.Errorf("%s: tau %d, mixing %d, cooldown %d, clip %v; want %d, %d, %d, %v", name, m.Tau, m.Mixing, m.Cooldown, p.Clip,
 				c.tau, c.mixing, c.cooldown, c.clip)
 		}
-		need, err := dpmech.SigmaFor(p.Clip, m.Rounds, c.epsilon, p.Delta, p.Accounting)
+		need, err := budget.SigmaFor(p.Clip, m.Rounds, c.epsilon, p.Delta, p.Accounting)
 		if err != nil || p.EffectiveSigma < need || p.EffectiveSigma > need*(1+2e-5) || p.Sigma > 0.7*need ||
 			p.PairSigma > 2*need {
 			t.Errorf("%s: noise %v, shared %v and effective %v where %v is needed, %v", name, p.Sigma, p.PairSigma,

@@ -64,14 +64,15 @@ func (t *Transcript) Add(number, client int, x []float32) {
 
 // write adds the models of round t.over, which is complete, to the hash.
 func (t *Transcript) write(models [][]float32) {
+	t.buf = t.buf[:0]
 	for i, x := range models {
-		t.buf = binary.LittleEndian.AppendUint64(t.buf[:0], uint64(t.over))
+		t.buf = binary.LittleEndian.AppendUint64(t.buf, uint64(t.over))
 		t.buf = binary.LittleEndian.AppendUint64(t.buf, uint64(i))
 		for _, x := range x {
 			t.buf = binary.LittleEndian.AppendUint32(t.buf, math.Float32bits(x))
 		}
-		t.hash.Write(t.buf)
 	}
+	t.hash.Write(t.buf)
 }
 
 // Sum returns the hash, in hex, of all complete rounds.

@@ -217,27 +217,11 @@ func (s *scan) remarks() (all []string) {
 	return all
 }
 
-// Snapshot is the last state that a node saved in a [Dir].
-type Snapshot struct {
-	Member string
-	Fleet  [32]byte  // SHA-256 of the fleet file
-	Build  string    // names the arithmetic that computed the state
-	Round  int       // releases made, including cool-down rounds
-	Model  []float32 // last release, which is the model that the node holds
-	Ledger string    // the ledger's [certificate.Head] when the state was saved, as JSON; empty without a ledger
-	Data   wire.Data // identifies the data on which the node learned
-
-	// Queries and Failed count the losses that the run has asked for, and those of them that failed. Failure is why the
-	// last of these failed. They depend on the data: keep them on the device.
-	Queries, Failed int64
-	Failure         string
-}
-
 // ReadSnapshot reads a node's last state from the directory of its store. It does not take the lock and changes
 // nothing. While the node runs, the result is the state of one of the last two releases. ReadSnapshot makes fewer
 // checks than [Open]; use [Inspect] to check the whole directory. The error wraps fs.ErrNotExist if nothing was ever
-// saved.
-func ReadSnapshot(dir string) (*Snapshot, error) {
+// saved. State.Queries, State.Failed and Failure of the result depend on the data: keep them on the device.
+func ReadSnapshot(dir string) (*wire.Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
@@ -253,8 +237,11 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 			continue
 		}
 		if whole := s.whole(); len(whole) > 0 {
-			newest := whole[len(whole)-1]
-			return decodeSnapshot(newest.Record, s.path(newest.Round&1))
+			newest, snap := whole[len(whole)-1], new(wire.Snapshot)
+			if err := wire.DecodeSnapshot(newest.State, snap); err != nil {
+				return nil, fmt.Errorf("state: %s: saved state of release %d: %w", s.path(newest.Round&1), newest.Round, err)
+			}
+			return snap, nil
 		}
 		var faults []error
 		for i, sl := range s.slots {
@@ -265,40 +252,4 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 		}
 		return nil, errors.Join(faults...)
 	}
-}
-
-// Newest returns the newest state in a store of this process. For an empty store, and for nil, the error wraps
-// fs.ErrNotExist.
-func Newest(s Store) (*Snapshot, error) {
-	if s == nil {
-		return nil, fmt.Errorf("state: there is no store: %w", fs.ErrNotExist)
-	}
-	all, err := s.Load()
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("state: nothing is stored: %w", fs.ErrNotExist)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return decodeSnapshot(all[0], storeName(s))
-}
-
-func storeName(s Store) string {
-	if named, ok := s.(fmt.Stringer); ok {
-		return named.String()
-	}
-	return "the store"
-}
-
-func decodeSnapshot(s Record, from string) (*Snapshot, error) {
-	var snap wire.Snapshot
-	if err := wire.DecodeSnapshot(s.State, &snap); err != nil {
-		return nil, fmt.Errorf("state: %s: saved state of release %d: %w", from, s.Round, err)
-	}
-	last := &snap.State
-	return &Snapshot{
-		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
-		Ledger: snap.Ledger, Data: snap.Data,
-		Queries: last.Queries, Failed: last.Failed, Failure: snap.FailureText(),
-	}, nil
 }

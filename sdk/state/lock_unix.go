@@ -11,9 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// lockFile opens a file for writing, and locks it. create may be os.O_CREATE. The
-// kernel releases the lock when the process ends; child processes do not inherit it. If another process holds the lock,
-// lockFile returns errLocked.
+// lockFile opens a file for writing, and locks it. create may be os.O_CREATE. The kernel releases the lock when the
+// process ends; child processes do not inherit it. If another process holds the lock, lockFile returns errLocked.
 func lockFile(path string, create int) (file, error) {
 	f, err := regular.Open(path, os.O_RDWR|create, 0o600, mostState)
 	if err != nil {

@@ -5,7 +5,8 @@
 //
 // A driver calls
 //
-//   - [Machine.Load], [Machine.Resume] and [Machine.Drop] with what it has stored, when it starts;
+//   - [Machine.Load], [Machine.Resume] and [Machine.Drop] with what it has stored, when it starts, and [Machine.Disclose]
+//     once the stored release is marked in the ledger;
 //   - [Machine.Receive] with every message; if the verdict is [Take], the machine of package admm gets the message, and
 //     [Machine.Taken] what that machine answers;
 //   - [Machine.Attach] with every message that it sends, which adds the statements that prove the message;

@@ -81,7 +81,7 @@ const MemoryLimit = 64 << 20
 
 // FieldError is the error for one invalid value.
 type FieldError struct {
-	Package string // the package that checked the value: "admm", or "sdk: fleet"
+	Package string // the package that checked the value: "sdk", or "sdk: fleet"
 	Field   string // name in a struct, or path in a file: "Rho", "method.rho"
 	Found   string
 	Want    string
@@ -105,8 +105,8 @@ func (r Range) Check(pkg, field string, x float64) error {
 
 // Choice is the set of valid values of a setting whose values have names. A value is the index of its name.
 type Choice struct {
-	Of    string   // what the values choose: "sdk: payload"
-	Names []string // the first may be empty; Parse reads an empty name as the first
+	Of    string   // what the values choose: "zoest: estimator"
+	Names []string // Parse reads an empty name as the first
 }
 
 // Name returns the name of a value, or the value itself as a number if it has no name.
@@ -135,7 +135,6 @@ func (c Choice) Parse(value *int, name []byte) error {
 
 // String returns a list of the names, such as "a, b or c".
 func (c Choice) String() string {
-	names := slices.DeleteFunc(slices.Clone(c.Names), func(s string) bool { return s == "" })
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	last := len(c.Names) - 1
+	return strings.Join(c.Names[:last], ", ") + " or " + c.Names[last]
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -18,7 +19,7 @@ func TestNoise(t *testing.T) {
 	const d, n, rounds, clip = 20000, 4, 7, 0.3
 	p := &Privacy{Epsilon: 8, Delta: 1e-5}
 	sigma := func(radius float64, releases int) float64 {
-		s, err := dpmech.SigmaFor(radius, releases, p.Epsilon, p.Delta, dpmech.GDP)
+		s, err := budget.SigmaFor(radius, releases, p.Epsilon, p.Delta, dpmech.GDP)
 		if err != nil {
 			t.Fatal(err)
 		}

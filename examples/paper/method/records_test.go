@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 )
 
 func everyRecord() []Method {
@@ -21,7 +22,7 @@ func everyRecord() []Method {
 func TestNoiseForRecords(t *testing.T) {
 	const d, rounds, clip = 20000, 7, 0.3
 	sigma := func(radius float64, releases int) float64 {
-		s, err := dpmech.SigmaFor(radius, releases, 2, 1e-5, dpmech.GDP)
+		s, err := budget.SigmaFor(radius, releases, 2, 1e-5, dpmech.GDP)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestNoiseForRecords(t *testing.T) {
 // flat losses, the standard deviation of these numbers must be what dpmech requires.
 func TestNoiseOfDPZero(t *testing.T) {
 	const rounds, clip = 20000, 0.3
-	one, err := dpmech.SigmaFor(clip/33, rounds, 2, 1e-5, dpmech.GDP)
+	one, err := budget.SigmaFor(clip/33, rounds, 2, 1e-5, dpmech.GDP)
 	if err != nil {
 		t.Fatal(err)
 	}

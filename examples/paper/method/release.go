@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
@@ -28,7 +29,7 @@ func newRelease(p *Privacy, clip, radius float64, releases int) (release, error)
 	if p == nil {
 		return release{}, nil
 	}
-	sigma, err := dpmech.SigmaFor(radius, releases, p.Epsilon, p.Delta, dpmech.GDP)
+	sigma, err := budget.SigmaFor(radius, releases, p.Epsilon, p.Delta, dpmech.GDP)
 	return release{clip: clip, sigma: sigma}, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
@@ -226,7 +227,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 		f.Method, f.Privacy = method, privacy
 		return f, samples, err
 	}
-	sigma, err := dpmech.SigmaFor(clip, w.Rounds, w.Privacy.Epsilon, w.Privacy.Delta, dpmech.GDP)
+	sigma, err := budget.SigmaFor(clip, w.Rounds, w.Privacy.Epsilon, w.Privacy.Delta, dpmech.GDP)
 	if err != nil {
 		return nil, nil, err
 	}

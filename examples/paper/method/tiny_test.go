@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -163,7 +164,7 @@ func (w tinyWorld) sigma(t *testing.T, radius float64, releases int) float64 {
 	if w.Privacy == nil {
 		return 0
 	}
-	s, err := dpmech.SigmaFor(radius, releases, w.Privacy.Epsilon, w.Privacy.Delta, dpmech.GDP)
+	s, err := budget.SigmaFor(radius, releases, w.Privacy.Epsilon, w.Privacy.Delta, dpmech.GDP)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -83,7 +84,7 @@ var full = size{nodes: Nodes, rounds: Rounds, cooldown: Cooldown}
 var errStop = errors.New("ring: the last requested round is done")
 
 func fleet(dim int, seed uint64, z size) (*sdk.Fleet, error) {
-	sigma, err := dpmech.SigmaFor(clip, z.rounds, Epsilon, Delta, dpmech.GDP)
+	sigma, err := budget.SigmaFor(clip, z.rounds, Epsilon, Delta, dpmech.GDP)
 	if err != nil {
 		return nil, err
 	}

@@ -114,11 +114,11 @@ func (e *fleetEdit) start(from string) error {
 	if err != nil {
 		return err
 	}
-	x := kept.Model
+	x := kept.State.X
 	if kept.Fleet == e.hash {
-		x = f.Model(x, kept.Round)
+		x = f.Model(x, kept.State.Round)
 	}
-	e.note("the start is release %d of %q", kept.Round, kept.Member)
+	e.note("the start is release %d of %q", kept.State.Round, kept.Member)
 	return setStart(f, "-from", from, x)
 }
 

@@ -173,9 +173,9 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if last := e.old.Fleet.Method.Last(); kept.Round < last && !e.end {
+	if last := e.old.Fleet.Method.Last(); kept.State.Round < last && !e.end {
 		return true, fmt.Errorf("node %q is at release %d of %d in run %q; wait until the run ends, or give -end to "+
-			"leave the rest of its privacy budget unspent: %w", n.node.Name, kept.Round, last, e.ran, errSettled)
+			"leave the rest of its privacy budget unspent: %w", n.node.Name, kept.State.Round, last, e.ran, errSettled)
 	}
 	return true, nil
 }

@@ -31,11 +31,12 @@ var blank [signed.Size]byte
 // use.
 func meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
+	var sent admm.Message // reused, because the codec's argument escapes
 	return func(msg *admm.Message) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		sent := *msg
+		sent = *msg
 		if msg.Kind == admm.Done {
 			sent.Signed.Proof, sent.Signed.Countersign = blank[:], blank[:ed25519.SignatureSize]
 		} else {

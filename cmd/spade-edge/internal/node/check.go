@@ -26,6 +26,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // finding is one line of the check command's output.
@@ -179,7 +180,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		cfg.Ledger, errLedger = state.ReadLedger(node.Ledger)
 	}
 	used, remarks, errState := folderOf(node)
-	r := plan.Preflight(within, cfg, func() (*state.Snapshot, error) {
+	r := plan.Preflight(within, cfg, func() (*wire.Snapshot, error) {
 		if errState != nil {
 			return nil, fs.ErrNotExist // an unreadable folder's snapshot is not reliable
 		}
@@ -258,10 +259,10 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 		return
 	case r.Kept == nil:
 		c.ok(item, "%s is new%s", node.State, running)
-	case r.Kept.Round == last:
+	case r.Kept.State.Round == last:
 		c.ok(item, "the run is done: run serves its last round to neighbors that still need it%s", running)
 	default:
-		c.ok(item, "continues after round %d of %d%s", r.Kept.Round, last, running)
+		c.ok(item, "continues after round %d of %d%s", r.Kept.State.Round, last, running)
 	}
 	if r.Changed != "" {
 		c.warn(item, "%s", r.Changed)
@@ -316,7 +317,7 @@ func (c *Checkup) privacy(file *fleetfile.File, ledger *state.Ledger, errLedger 
 			}
 			c.add("forecast", verdict, "%s", setup.ForecastText(f, r.Forecast))
 		}
-		begun := r.Kept != nil && r.Kept.Round > 0
+		begun := r.Kept != nil && r.Kept.State.Round > 0
 		if err := plan.Hopeless(file); err != nil && !begun && !c.anyway { // as device.Run
 			c.fail("forecast", codeOf(err), err)
 		}

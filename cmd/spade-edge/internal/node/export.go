@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // Exported is the result of the export command, printed as text or JSON. It describes the file that was written.
@@ -76,17 +76,17 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	f, last := file.Fleet, file.Fleet.Method.Last()
-	model, alone, v := kept.Model, false, readVerdict(c.Log, site)
+	model, alone, v := kept.State.X, false, readVerdict(c.Log, site)
 	if *accepted {
 		if model, alone, err = acceptedModel(site, v, kept, format); err != nil {
 			return err
 		}
 	}
 	r := &Exported{
-		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last,
+		Run: f.Run, Name: node.Name, Round: kept.State.Round, Rounds: last, Done: kept.State.Round == last,
 		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
-		Alone: alone, Verdict: v, Queries: kept.Queries,
-		Losses: monitor.Losses{FailedQueries: kept.Failed, LastFailure: kept.Failure},
+		Alone: alone, Verdict: v, Queries: kept.State.Queries,
+		Losses: monitor.Losses{FailedQueries: kept.State.Failed, LastFailure: kept.FailureText()},
 	}
 	warn(c.Log, v, r.Model, path)
 	cert, why := r.certificate(node.Certificate(), f)
@@ -96,7 +96,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		r.Certificate = *to + certificateEnding
 	}
 	whole := &builtin.Model{
-		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last,
+		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.State.Round, Rounds: last,
 		NonPrivate: f.Privacy.NonPrivate, Alone: alone, Certificate: cert, Weights: model,
 	}
 	if err := recipeOf(whole, node, file, *ownFit); err != nil {
@@ -128,21 +128,21 @@ func (r *Exported) save(path string, content, cert []byte, force bool) error {
 	}, force)
 }
 
-// acceptedModel returns the model that the verdict v accepts, with kept.Round set to its release, and whether it is the
+// acceptedModel returns the model that the verdict v accepts, with kept.State.Round set to its release, and whether it is the
 // site's own.
-func acceptedModel(site *verdict.Site, v *verdict.Verdict, kept *state.Snapshot, format string) (model []float32, alone bool, err error) {
+func acceptedModel(site *verdict.Site, v *verdict.Verdict, kept *wire.Snapshot, format string) (model []float32, alone bool, err error) {
 	switch {
 	case v == nil:
 		return nil, false, fmt.Errorf("-accepted: %s has no verdict on this run: the device that runs the node makes one at the end of \"spade-edge run\", if it holds out rows",
 			site.Node.State)
 	case v.Accepted == "":
 		return nil, false, cli.Usage("-accepted: the losses come from a program: %s", v.Text())
-	case v.Model != sdk.ModelHash(kept.Model):
+	case v.Model != sdk.ModelHash(kept.State.X):
 		return nil, false, fmt.Errorf("-accepted: the verdict in %s is on another model than the one in the state: run the node again", site.Node.State)
 	}
-	model, release, err := site.Model(v, kept.Round, kept.Model)
+	model, release, err := site.Model(v, kept.State.Round, kept.State.X)
 	if alone = v.Accepted == verdict.Alone; !alone {
-		kept.Round = release
+		kept.State.Round = release
 	} else if format != "json" && err == nil {
 		err = cli.Usage("-accepted: the site's own model is accepted, and only an -out file that ends in .json can record that it " +
 			"must not leave this machine")

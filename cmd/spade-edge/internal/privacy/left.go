@@ -7,6 +7,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/budget"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
@@ -42,7 +43,7 @@ func leftOf(life *certificate.Lifetime, f *sdk.Fleet) *ledgerLeft {
 	if limit == nil {
 		return &ledgerLeft{Text: "as much as you like: the ledger has no limit" + begun}
 	}
-	left := limit.Left(life.Total())
+	left := budget.Left(limit, life.Total())
 	l := &ledgerLeft{Text: fmt.Sprintf("%s, at delta %v (%v)%s", cli.CostText(left, limit.Delta, limit.Accounting, life.Unit), limit.Delta,
 		limit.Accounting, begun)}
 	for _, figure := range left.Figures() {
