@@ -56,7 +56,11 @@ func (r *run) take(in parcel) error {
 		return nil
 	}
 	r.pace.took()
-	return r.carryOut(in, r.deliver(in))
+	err := r.carryOut(in, r.deliver(in))
+	if t, ok := r.cfg.Transport.(interface{ Recycle(frame []byte) }); ok {
+		t.Recycle(in.frame)
+	}
+	return err
 }
 
 // deliver decodes a frame, checks the statements in it, and passes it to the machine.

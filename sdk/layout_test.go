@@ -21,6 +21,7 @@ const mostLines = 4500
 var mayImport = map[string][]string{
 	"zoest/internal/cpu":          {},
 	"zoest/vec":                   {"zoest/internal/cpu"},
+	"zoest/vec/tabular":           {"zoest/internal/cpu", "zoest/vec"},
 	"zoest/rng":                   {"zoest/internal/cpu", "zoest/vec"},
 	"zoest/setting":               {},
 	"zoest":                       {"zoest/vec", "zoest/rng", "zoest/setting"},
@@ -49,7 +50,7 @@ var mayImport = map[string][]string{
 	"sdk/topology":               {"sdk/graph", "sdk/regular", "zoest/vec", "zoest/rng"},
 	"sdk/plan":                   {"dpmech", "dpmech/budget", "sdk", "sdk/admm", "sdk/graph", "sdk/wire", "zoest", "zoest/setting"},
 	"cmd/spade-edge/task/cell":   {},
-	"cmd/spade-edge/task":        append([]string{"sdk/regular", "zoest", "zoest/vec", "zoest/rng"}, ofTask...),
+	"cmd/spade-edge/task":        append([]string{"sdk/regular", "zoest", "zoest/vec", "zoest/vec/tabular", "zoest/rng"}, ofTask...),
 	"cmd/spade-edge/task/screen": {"cmd/spade-edge/task", "cmd/spade-edge/task/cell", "zoest/rng"},
 	"sdk/scorer":                 {"dpmech/strict", "zoest"},
 	"sdk": {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/trust", "sdk/graph",

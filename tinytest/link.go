@@ -185,6 +185,9 @@ func (l *linked) sendLate(p Packet) {
 	}
 }
 
+// Recycle makes the use of a recycled frame visible. It does not pass the frame to the inner transport.
+func (l *linked) Recycle(frame []byte) { clear(frame) }
+
 func (l *linked) Close() error {
 	l.mu.Lock()
 	l.cancel()

@@ -20,7 +20,8 @@ type Transport interface {
 	Send(ctx context.Context, to string, frame []byte) error
 
 	// Recv waits for the next frame from any neighbor. The caller owns the returned frame. Recv fails only if ctx ends
-	// or the transport is closed ([ErrClosed]), never because of a peer.
+	// or the transport is closed ([ErrClosed]), never because of a peer. If the transport has a method
+	// Recycle(frame []byte), a node passes each frame to it after decoding it, and no longer uses the frame.
 	Recv(ctx context.Context) (from string, frame []byte, err error)
 
 	// MaxFrame returns the maximum length of a frame, in bytes.

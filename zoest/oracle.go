@@ -100,11 +100,14 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 		}
 	}
 	for i, q := range queries {
-		err, tries := failed, retries
-		if !many || failed != nil { // the query has not been asked by itself yet, and the first time is no retry
-			losses[i], tries = math.NaN(), retries+1
+		err, again := failed, 0
+		if failed != nil {
+			again = -1 // the query was not asked by itself yet, and the first time is no retry
 		}
-		for ; (err != nil || !Usable(losses[i])) && tries > 0 && ctx.Err() == nil; tries-- {
+		if !many {
+			losses[i], err = askOne(ctx, o, q)
+		}
+		for ; (err != nil || !Usable(losses[i])) && again < retries && ctx.Err() == nil; again++ {
 			losses[i], err = askOne(ctx, o, q)
 		}
 		if ctx.Err() != nil {

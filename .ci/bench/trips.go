@@ -43,7 +43,8 @@ func roundTrips(size int) (ours, theirs float64, err error) {
 }
 
 // socketPair connects two members over websockets. Each call of trip sends a frame with the given size in bytes and
-// waits until the other member has sent it back. A call of end closes the connection.
+// waits for an equally long one from the other member. Both recycle what they receive, as nodes do. A call of end closes
+// the connection.
 func socketPair(size int) (trip func() error, end func(), err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	var ends [2]*ws.Transport
@@ -82,9 +83,10 @@ func socketPair(size int) (trip func() error, end func(), err error) {
 		}
 	}
 	go func() {
+		answer := make([]byte, size)
 		for {
 			_, frame, err := ends[1].Recv(ctx)
-			if err != nil || ends[1].Send(ctx, "a", frame) != nil {
+			if ends[1].Recycle(frame); err != nil || ends[1].Send(ctx, "a", answer) != nil {
 				return
 			}
 		}
@@ -94,7 +96,8 @@ func socketPair(size int) (trip func() error, end func(), err error) {
 		if err := ends[0].Send(ctx, "b", frame); err != nil {
 			return err
 		}
-		_, _, err := ends[0].Recv(ctx)
+		_, answer, err := ends[0].Recv(ctx)
+		ends[0].Recycle(answer)
 		return err
 	}
 	return trip, end, trip()

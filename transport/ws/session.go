@@ -273,7 +273,7 @@ func (s *session) takeFrame(n int) error {
 	if !s.p.enqueue() {
 		return refusal{fmt.Errorf("received more frames than the %d that the receiver has room for", window)}
 	}
-	frame := make([]byte, n)
+	frame := s.t.newFrame(n)
 	if err := s.c.readBody(frame); err != nil {
 		s.p.dequeue(false)
 		return err

@@ -34,6 +34,7 @@ type Transport struct {
 	updating sync.Mutex // held by Update
 
 	inbox      *endpoint.Inbox // at most window frames of each peer
+	spare      sync.Pool       // of *[]byte, the memory of frames passed to Recycle
 	opened     chan string
 	listener   net.Listener // nil if no peer dials this end
 	dialer     *proxy.Dialer
@@ -197,6 +198,25 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 	}
 	t.peers[it.From].dequeue(true)
 	return it.From, it.Frame, nil
+}
+
+// Recycle hands a frame that Recv returned back to the transport, which may receive another frame in its memory. This is
+// optional, and saves the time to allocate, clear and collect the memory: for long frames up to half the time of a
+// round trip. The caller must not use the frame afterwards, and must not recycle a frame that it passed to Send.
+func (t *Transport) Recycle(frame []byte) {
+	if cap(frame) > short {
+		t.spare.Put(&frame)
+	}
+}
+
+// newFrame returns a slice of n bytes, which may contain bytes of an earlier frame.
+func (t *Transport) newFrame(n int) []byte {
+	if n > short {
+		if b, ok := t.spare.Get().(*[]byte); ok && cap(*b) >= n {
+			return (*b)[:n]
+		}
+	}
+	return make([]byte, n)
 }
 
 // MaxFrame implements [transport.Transport].

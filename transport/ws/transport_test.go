@@ -86,3 +86,34 @@ func TestCloseDelivers(t *testing.T) {
 	b.expect(t, "a", last)
 	b.log.await(t, "disconnected", "the peer closed the connection: going away")
 }
+
+// TestRecycle checks that recycled memory is used again, that frames of all lengths then arrive unchanged, and that a
+// frame that was not recycled stays as it was.
+func TestRecycle(t *testing.T) {
+	a, b := pair(t, nil, nil)
+	var kept [][]byte
+	memory, again := map[*byte]bool{}, 0
+	for i := range byte(60) {
+		a.send(t, "b", bytes.Repeat([]byte{i}, int(i)*2111%50_000+1))
+		_, frame, err := b.Recv(patient(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if memory[&frame[0]] {
+			again++
+		}
+		if kept = append(kept, frame); i%2 > 0 {
+			kept[i] = bytes.Clone(frame)
+			memory[&frame[0]] = true
+			b.Recycle(frame)
+		}
+	}
+	for i, frame := range kept {
+		if want := bytes.Repeat([]byte{byte(i)}, i*2111%50_000+1); !bytes.Equal(frame, want) {
+			t.Errorf("frame %d has %d bytes %.20q, want %d bytes %.20q", i, len(frame), frame, len(want), want)
+		}
+	}
+	if again == 0 {
+		t.Error("no frame arrived in the memory of an earlier one")
+	}
+}

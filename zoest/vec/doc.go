@@ -1,5 +1,5 @@
 // Package vec contains the float32 vector kernels and the transcendental functions of SPADE-Edge. All of them return
-// the same bits on every processor, because of four rules:
+// the same bits on every processor, because of three rules:
 //
 //   - A product is rounded before it is added: float32(x*y) + z, never x*y + z. The Go specification allows a compiler
 //     to fuse the second form into one rounding, and on some processors it does.
@@ -7,7 +7,6 @@
 //     block, element i is added to lane i mod 64 in float32, in increasing order of i. The 64 lanes start at +0 and are
 //     folded by halves (lane l+32 is added to lane l, then l+16, and so on down to lane 0). Block sums are added in
 //     float64, from first to last.
-//   - [Gather] alone sums in float64, one product after the other.
 //   - No function calls math.Exp, math.Log or a fused operation. [Exp] and [Log] use only +, -, * and /.
 //
 // The kernels exist in Go, which is their definition, and in assembly: for arm64 with NEON, and for amd64 with AVX-512F

@@ -29,10 +29,9 @@ func signFoldAVX512(x []float32, signs []uint64) float32
 func signPerturbRowsAVX512(y, x []float32, mu float32, signs []uint64, stride int)
 func signReplaceRowsAVX512(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32, stride int)
 func signFillRowsAVX512(table []float32, rows []int, sum, c []float32, signs []uint64, stride int)
-func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int)
 
 // Choose reaches the variants for rows; go vet compares their code with the declarations above.
-var _ = [...]any{signPerturbRowsAVX512, signReplaceRowsAVX512, signFillRowsAVX512, dotRowsAVX512}
+var _ = [...]any{signPerturbRowsAVX512, signReplaceRowsAVX512, signFillRowsAVX512}
 
 // Variants returns the variants that this processor can run.
 func Variants() []Kernels {

@@ -30,6 +30,3 @@ func added(perturb func(y, x []float32, mu float32, signs []uint64)) func(y []fl
 
 // SumSquares returns the sum of x[i]*x[i]. Like the exported function, it calls Dot.
 func (k *Kernels) SumSquares(x []float32) float64 { return k.Dot(x, x) }
-
-// GatherGo is the definition of Gather in every build.
-var GatherGo = gatherGo

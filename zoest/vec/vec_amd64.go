@@ -16,9 +16,6 @@ func shortRows(d int) bool {
 	return isa == cpu.AVX2 && d >= 8 && d <= 64 || isa == cpu.AVX512 && d <= 512
 }
 
-// shortDots is the same for dotRows.
-func shortDots(d int) bool { return shortRows(d) && (isa == cpu.AVX512 || d <= 16) }
-
 // The following kernels require at least one row.
 
 //go:noescape
@@ -29,9 +26,6 @@ func signReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 
 //go:noescape
 func signFillRows(table []float32, rows []int, sum, c []float32, signs []uint64, stride int)
-
-//go:noescape
-func dotRows(z []float64, x [][]float32, table []float32, rows []int)
 
 // sigmoidConst contains the constants of [Exp] that the assembly needs, except expCoeff.
 var sigmoidConst = [...]float64{log2e, 0.5, ln2Hi, ln2Lo, 1, expLeast}
@@ -82,8 +76,3 @@ func logs(z []float64) int {
 //
 //go:noescape
 func logsAVX2(z []float64, constants *[9]float64) (left int)
-
-// gather is [gatherGo] in AVX-512, AVX2 or Go, whichever the processor supports.
-//
-//go:noescape
-func gather(z []float64, entries []Entry, rows []float64) bool

@@ -4,8 +4,6 @@ package vec
 
 func shortRows(int) bool { return false }
 
-func shortDots(int) bool { return false }
-
 func signPerturbRows(y, x []float32, mu float32, signs []uint64, stride int) {}
 
 func signReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32, stride int) {
@@ -13,10 +11,6 @@ func signReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 
 func signFillRows(table []float32, rows []int, sum, c []float32, signs []uint64, stride int) {}
 
-func dotRows(z []float64, x [][]float32, table []float32, rows []int) {}
-
 func sigmoids([]float64) int { return 0 }
 
 func logs([]float64) int { return 0 }
-
-func gather(z []float64, entries []Entry, rows []float64) bool { return gatherGo(z, entries, rows) }

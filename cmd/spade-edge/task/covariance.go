@@ -5,28 +5,28 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
-	"github.com/spade-dfl/spade-edge/zoest/vec"
+	"github.com/spade-dfl/spade-edge/zoest/vec/tabular"
 )
 
-// block is a matrix, row by row, with a width that suits [vec.Gather]. Columns beyond the requested ones are zero.
+// block is a matrix, row by row, with a width that suits [tabular.Gather]. Columns beyond the requested ones are zero.
 type block struct {
 	width int
 	x     []float64
 }
 
 func newBlock(rows, columns int) block {
-	width := (columns + vec.GatherLanes - 1) / vec.GatherLanes * vec.GatherLanes
+	width := (columns + tabular.GatherLanes - 1) / tabular.GatherLanes * tabular.GatherLanes
 	return block{width, make([]float64, rows*width)}
 }
 
 func (b block) row(i int) []float64 { return b.x[i*b.width : (i+1)*b.width : (i+1)*b.width] }
 
 // appendEntries appends the nonzero numbers of a row.
-func appendEntries(to []vec.Entry, row []float32) []vec.Entry {
+func appendEntries(to []tabular.Entry, row []float32) []tabular.Entry {
 	n := len(to)
 	to = slices.Grow(to, len(row))[:n+len(row)]
 	for j, x := range row {
-		to[n] = vec.Entry{At: uint32(j), X: x}
+		to[n] = tabular.Entry{At: uint32(j), X: x}
 		if math.Float32bits(x)<<1 != 0 { // compiles to a conditional move, because a jump would be hard to predict
 			n++
 		}
@@ -53,9 +53,9 @@ func newProjector(mean []float64, vectors [][]float64) projector {
 }
 
 // project stores the products of a row in z, which has as many elements as a row of p.vectors.
-func (p *projector) project(z []float64, row []vec.Entry) {
+func (p *projector) project(z []float64, row []tabular.Entry) {
 	copy(z, p.start)
-	vec.Gather(z, row, p.vectors.x)
+	tabular.Gather(z, row, p.vectors.x)
 }
 
 // tileRows is the number of rows whose products stay in a near cache while each column adds them up.
@@ -63,10 +63,10 @@ const tileRows = 128
 
 // tile has the nonzero numbers of consecutive rows of a data set twice: by row and by column. The indices in a column
 // are those of the data set's rows.
-type tile struct{ rows, columns [][]vec.Entry }
+type tile struct{ rows, columns [][]tabular.Entry }
 
 // newTile returns the tile of rows first to end-1. room is storage that the caller may reuse.
-func newTile(d *Data, first, end int, room []vec.Entry) (t tile, reusable []vec.Entry) {
+func newTile(d *Data, first, end int, room []tabular.Entry) (t tile, reusable []tabular.Entry) {
 	room = room[:0]
 	ends, size := make([]int, end-first), make([]int, d.Dim)
 	for i := range ends {
@@ -77,8 +77,8 @@ func newTile(d *Data, first, end int, room []vec.Entry) (t tile, reusable []vec.
 			size[e.At]++
 		}
 	}
-	t = tile{rows: make([][]vec.Entry, end-first), columns: make([][]vec.Entry, d.Dim)}
-	all, rest := append(make([]vec.Entry, 0, len(room)), room...), make([]vec.Entry, len(room))
+	t = tile{rows: make([][]tabular.Entry, end-first), columns: make([][]tabular.Entry, d.Dim)}
+	all, rest := append(make([]tabular.Entry, 0, len(room)), room...), make([]tabular.Entry, len(room))
 	for j, n := range size {
 		t.columns[j], rest = rest[:0:n], rest[n:]
 	}
@@ -86,7 +86,7 @@ func newTile(d *Data, first, end int, room []vec.Entry) (t tile, reusable []vec.
 	for i, end := range ends {
 		t.rows[i], before = all[before:end:end], end
 		for _, e := range t.rows[i] {
-			t.columns[e.At] = append(t.columns[e.At], vec.Entry{At: uint32(first + i), X: e.X})
+			t.columns[e.At] = append(t.columns[e.At], tabular.Entry{At: uint32(first + i), X: e.X})
 		}
 	}
 	return t, room
@@ -104,7 +104,7 @@ type covariance struct {
 func newCovariance(d *Data) *covariance {
 	c := &covariance{mean: make([]float64, d.Dim), tiles: make([]tile, (d.Len()+tileRows-1)/tileRows), rows: d.Len()}
 	eigen.Share(len(c.tiles), func(from, to int) {
-		var room []vec.Entry
+		var room []tabular.Entry
 		for t := from; t < to; t++ {
 			c.tiles[t], room = newTile(d, t*tileRows, min((t+1)*tileRows, d.Len()), room)
 		}
@@ -141,7 +141,7 @@ func (c *covariance) product(vectors [][]float64) [][]float64 {
 	eigen.Share(len(c.mean), func(from, to int) {
 		for _, t := range c.tiles {
 			for j := from; j < to; j++ {
-				vec.Gather(out.row(j), t.columns[j], c.z.x)
+				tabular.Gather(out.row(j), t.columns[j], c.z.x)
 			}
 		}
 	})

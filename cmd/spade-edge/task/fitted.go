@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
-	"github.com/spade-dfl/spade-edge/zoest/vec"
+	"github.com/spade-dfl/spade-edge/zoest/vec/tabular"
 )
 
 // Standardizer shifts and scales columns to mean 0 and variance 1, and then multiplies each column by its declared
@@ -150,7 +150,7 @@ func (p *PCA) apply(d *Data) *Data {
 	out.Features = nil
 	pr := newProjector(p.Mean, p.Components)
 	eigen.Share(d.Len(), func(from, to int) {
-		var row []vec.Entry
+		var row []tabular.Entry
 		z := make([]float64, len(pr.start))
 		for i := from; i < to; i++ {
 			row = appendEntries(row[:0], d.Row(i))

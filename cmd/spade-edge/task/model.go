@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
+	"github.com/spade-dfl/spade-edge/zoest/vec/tabular"
 )
 
 // The built-in models, see [ModelSpec].
@@ -284,7 +285,7 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 			at[i] = max(0, m.place[h])
 		}
 	}
-	if !vec.DotRows(losses, x, m.data.X, at) {
+	if !tabular.DotRows(losses, x, m.data.X, at) {
 		return false
 	}
 	if m.lives != nil {

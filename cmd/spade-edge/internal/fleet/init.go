@@ -162,22 +162,7 @@ func (o *initOptions) check() error {
 	f.When(n != 1, "-n, -nodes and -members each set the fleet's members: give exactly one of these flags, not %d", n)
 	f.When(o.Given["format"] && !o.Given["stream"], "-format needs -stream: it is the format of the program's messages")
 	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one of them")
-	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
-	_, err := strconv.Atoi(o.nodeNames)
-	f.When(err == nil, "-nodes is %q, want names such as a,b,c; -n %[1]s makes a trial of node-0, node-1 and so on", o.nodeNames)
-	names := setup.List(o.nodeNames)
-	for i := range min(o.n, 1000) {
-		names = append(names, "node-"+strconv.Itoa(i))
-	}
-	for _, name := range names {
-		o.members = append(o.members, fleetfile.Member{Name: name})
-	}
-	for i, m := range o.members {
-		o.Names = append(o.Names, m.Name)
-		err := checkName(m.Name)
-		f.When(err != nil, "node %d: %w", i, err)
-	}
-	o.Nodes = max(1, len(o.Names)) // that there are no nodes is already reported
+	o.nameMembers(&f)
 	o.checkPlaces(&f)
 	if o.runID == "" {
 		if abs, err := filepath.Abs(o.dir); err == nil {
@@ -208,6 +193,26 @@ func (o *initOptions) check() error {
 	f.When(err != nil && !errors.Is(err, os.ErrNotExist), "%w", err)
 	o.Conflicts(&f)
 	return f.Usage()
+}
+
+// nameMembers sets the members and their names from -n, -nodes or -members.
+func (o *initOptions) nameMembers(f *cli.Faults) {
+	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
+	_, err := strconv.Atoi(o.nodeNames)
+	f.When(err == nil, "-nodes is %q, want names such as a,b,c; -n %[1]s makes a trial of node-0, node-1 and so on", o.nodeNames)
+	names := setup.List(o.nodeNames)
+	for i := range min(o.n, 1000) {
+		names = append(names, "node-"+strconv.Itoa(i))
+	}
+	for _, name := range names {
+		o.members = append(o.members, fleetfile.Member{Name: name})
+	}
+	for i, m := range o.members {
+		o.Names = append(o.Names, m.Name)
+		err := checkName(m.Name)
+		f.When(err != nil, "node %d: %w", i, err)
+	}
+	o.Nodes = max(1, len(o.Names)) // that there are no nodes is already reported
 }
 
 // unfit matches what some system does not allow as the name of a folder, since members use several, and the names of the files

@@ -1,4 +1,4 @@
-package vec
+package tabular
 
 // GatherLanes divides the number of sums that [Gather] computes.
 const GatherLanes = 12
@@ -14,10 +14,10 @@ type Entry struct {
 // the order of the entries: z[l] += X*rows[At*len(z)+l]. It panics if an entry has no row, or if the width is invalid.
 func Gather(z []float64, entries []Entry, rows []float64) {
 	if len(z)%GatherLanes != 0 {
-		panic("vec: Gather: the width is not a multiple of 12")
+		panic("tabular: Gather: the width is not a multiple of 12")
 	}
 	if !gather(z, entries, rows) {
-		panic("vec: Gather: an entry has no row")
+		panic("tabular: Gather: an entry has no row")
 	}
 }
 

@@ -1,0 +1,4 @@
+package tabular
+
+// GatherGo is the definition of Gather in every build.
+var GatherGo = gatherGo
