@@ -27,12 +27,21 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 		return "", "", fmt.Errorf("address %q: want exactly one scheme and a port after the colon, as in wss://host:port/path", s)
 	case u.Scheme != "wss" || host == "" || u.User != nil || u.Fragment != "" || errIP != nil && strings.ContainsAny(host, ": ,;%") || unbracketed(u):
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path or host:port%s", s, hint(s))
+	case misspelled(host):
+		return "", "", fmt.Errorf("address %q: %s is not an IP address, and no name ends in a number", s, host)
 	case ip.IsUnspecified():
 		return "", "", fmt.Errorf("address %q: %s is an address to listen on, want the host that others dial", s, host)
 	case !validPort(port):
 		return "", "", fmt.Errorf("address %q: port is %s, want 1 to 65535", s, port)
 	}
 	return host, net.JoinHostPort(host, port), nil
+}
+
+// misspelled reports whether a host ends in a number, as IPv4 addresses do and names never, but is not an address.
+func misspelled(host string) bool {
+	_, notAddress := netip.ParseAddr(host)
+	_, notNumber := strconv.Atoi(host[strings.LastIndexByte(host, '.')+1:])
+	return notAddress != nil && notNumber == nil
 }
 
 // hint returns what to say about IPv6 addresses in an error about an address that may contain one.
@@ -76,7 +85,9 @@ func CheckBroker(kind, address string) error {
 		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path (without TLS: %s:// or ws://)%s",
 			kind, hint(address))
 	}
-	if port := u.Port(); port != "" && !validPort(port) {
+	if misspelled(u.Hostname()) {
+		return fmt.Errorf("has the host %s, which is not an IP address, and no name ends in a number", u.Hostname())
+	} else if port := u.Port(); port != "" && !validPort(port) {
 		return fmt.Errorf("has the port %s, want 1 to 65535", port)
 	}
 	return nil

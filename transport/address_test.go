@@ -28,6 +28,9 @@ func TestParseAddress(t *testing.T) {
 		"wss://::1:7443/":        "with an IPv6 address in brackets, such as [::1]:7443",
 		"[fe80::1%eth0]:7443":    "with a zone, [fe80::1%25eth0]:7443",
 		"wss://[::]:7443/":       ":: is an address to listen on",
+		"256.1.1.1:7443":         "256.1.1.1 is not an IP address",
+		"1.2.3:7443":             "1.2.3 is not an IP address",
+		"7443:7443":              "7443 is not an IP address",
 		"0.0.0.0:7443":           "0.0.0.0 is an address to listen on",
 		"host:0":                 "port is 0",
 		"host:7443:7443":         "want wss://host:port/path or host:port",
@@ -53,7 +56,8 @@ func TestCheckBroker(t *testing.T) {
 	for text, good := range map[string]bool{"tls://h": true, "mqtt://h:1": true, "wss://h/mqtt": true, "ws://h": true,
 		"tls://h/path": false, "nats://h": false, "https://joe:hidden@h": false, "wss://": false, "tls://h?x": false, "%": false,
 		"tls://joe:hidden@h:x": false, "": false, "mqtt://[::1]:1883": true, "mqtt://::1:1883": false, "mqtt://::1": false,
-		"::1:1883": false, "mqtt://h:0": false, "mqtt://h:70000": false} {
+		"::1:1883": false, "mqtt://h:0": false, "mqtt://h:70000": false,
+		"mqtt://1.2.3.256:1883": false, "mqtt://1.2.3.4:1883": true} {
 		err := transport.CheckBroker("mqtt", text)
 		if (err == nil) != good || err != nil && strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%q: %v", text, err)

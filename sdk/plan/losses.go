@@ -61,6 +61,10 @@ func Examine(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, samples, firs
 		began := time.Now()
 		losses, err := ask(ctx, oracle, all[q.at:q.at+q.n], 2) // as often as a run asks
 		if ctx.Err() != nil {
+			if waited := time.Since(began); r.Queries > 0 && waited > 100*r.Each {
+				r.Remarks = append(r.Remarks, fmt.Sprintf("a query has had no answer within %.2g s, although the %d queries before it were answered: "+
+					"the oracle may hang", waited.Seconds(), r.Queries))
+			}
 			break
 		}
 		// Where each record is protected, one that cannot be read has no loss.
@@ -157,6 +161,9 @@ func (e *exam) judge(r *Losses) error {
 	return nil
 }
 
+// longest is the distance of a first step in one parameter from which it is called too long: parameters are about 1.
+const longest = 1000
+
 // differs returns the index of the first number that is known in both lists and differs, or -1.
 func differs(a, b []float64) int {
 	for i := range a {
@@ -198,23 +205,31 @@ func (e *exam) flat(r *Losses) error {
 }
 
 // steep remarks that a run without noise diverges, if its steps exceed twice the inverse of the mean curvature of a loss
-// outside 0..1, and that losses look like a score, if they are negative and curve down.
+// outside 0..1, or move the model by more than longest at once, and that losses look like a score, if they are negative and curve down.
 func (e *exam) steep(r *Losses) {
 	m, losses := e.f.Method, e.losses[0]
 	if r.Low >= 0 && r.High <= 1 {
 		return
 	}
-	var bend float64
+	var bend, slope float64
 	for i := 0; i < len(losses); i += places {
 		bend += losses[i+above] + losses[i+below] - 2*losses[i+atStart]
+		slope += (losses[i+above] - losses[i+below]) / 2
 	}
 	bend /= float64(len(e.samples)) * m.Mu[0] * m.Mu[0] * float64(e.f.Dim)
 	if bend < 0 && r.High <= 0 {
 		r.Remarks = append(r.Remarks, "losses are negative and curve down, as a log-likelihood does: if more is better, return the negative")
 	}
-	if long := m.Eta[0] * m.Mu[0] * bend / 2; long > 1 && e.f.Privacy.NonPrivate {
+	long, step := m.Eta[0]*m.Mu[0]*bend/2, m.Eta[0]*math.Abs(slope)/float64(len(e.samples))
+	if !e.f.Privacy.NonPrivate { // a step is clipped
+		return
+	}
+	if long > 1 {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("losses are not between 0 and 1, for which steps are chosen, and the steps of this run are %.2g "+
 			"times too long for them: the model will diverge. Use an eta below %.2g, or divide the loss", long, m.Eta[0]/long))
+	} else if step > longest {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("losses are not between 0 and 1, for which steps are chosen, and the first step moves each parameter "+
+			"by about %.2g: use a smaller eta, or divide the loss", step))
 	}
 }
 

@@ -76,6 +76,7 @@ func TestExamine(t *testing.T) {
 		{"a huge offset", of(func(x []float32, h int) float64 { return 1e16 - bowl(x, h) }), tracking, "the resolution of a 64-bit number", ""},
 		{"steps", of(func(x []float32, h int) float64 { return math.Round(bowl(x, h) / 2) }), nil, "", "within the smoothing radius mu, 0.01, only farther away"},
 		{"steep", of(func(x []float32, h int) float64 { return 1e4 * bowl(x, h) }), open, "", "the model will diverge. Use an eta below "},
+		{"steep, and straight", of(func(x []float32, _ int) float64 { return 1e9 * float64(x[0]) }), open, "", "the first step moves each parameter by about "},
 		{"steep, but private", of(func(x []float32, h int) float64 { return 1e4 * bowl(x, h) }), nil, "", ""},
 		{"a likelihood", of(func(x []float32, h int) float64 { return -bowl(x, h) }), nil, "", "if more is better, return the negative"},
 		{"weak", of(func(x []float32, h int) float64 { return 1e-9 * bowl(x, h) }), open, "", "move the model by at most 9.1e-10 in all rounds: multiply the loss"},
@@ -120,7 +121,8 @@ func TestExamineInTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	r, err := plan.Examine(ctx, slow, clique(2, nil), 40, 0)
-	if r.Queries != 5 || err == nil || !strings.Contains(err.Error(), "each of 4 queries was answered with 3") {
+	if r.Queries != 5 || err == nil || !strings.Contains(err.Error(), "each of 4 queries was answered with 3") ||
+		len(r.Remarks) != 1 || !strings.Contains(r.Remarks[0], "although the 5 queries before it were answered: the oracle may hang") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	failing := sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0, errors.New("no data") })

@@ -79,8 +79,11 @@ func (r *csvFile) told() (all []error) {
 			continue
 		}
 		such := ""
+		if one.rows > 1 && one.column != nil && !strings.ContainsAny(one.texts[0], "0123456789") {
+			such = "; if that stands for a missing value, list it in na"
+		}
 		if one.rows > 1 {
-			such = fmt.Sprintf(" (the first of %d such lines)", one.rows)
+			such += fmt.Sprintf(" (the first of %d such lines)", one.rows)
 		}
 		all = append(all, fmt.Errorf("task: %s: line %d: %s%s", r.name, one.first, one.text, such))
 	}
@@ -99,6 +102,8 @@ func (r *csvFile) textFault(one *reason) error {
 	advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
 	if len(one.texts) == 2 {
 		advice += "; with two texts it may be the label"
+	} else if !slices.ContainsFunc(one.texts, func(text string) bool { return text[0] < '0' || text[0] > '9' }) {
+		advice += "; if these are measurements, write the numbers alone"
 	}
 	return fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", name, one.rows, r.name, short(one.texts[0]), advice)
 }

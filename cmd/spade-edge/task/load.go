@@ -232,7 +232,7 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 		set.fitted("usual time taken from all rows")
 	} else if set.Spec.Labels, err = classNames(s.Labels, train, test); err != nil {
 		return nil, err
-	} else if err = s.checkClasses(set.Spec.Labels); err != nil {
+	} else if err = s.checkClasses(set.Spec.Labels, len(train.labels)); err != nil {
 		return nil, err
 	} else if len(s.Labels) == 0 {
 		set.fitted("classes taken from the labels of all rows")

@@ -86,6 +86,10 @@ func TestMessyFiles(t *testing.T) {
 		"blood pressure is no date":   {"a,bp,y\n1,120/80,no\n", Spec{}, `column "bp": "120/80" is not a finite number`},
 		"spaces":                      {" a , b,y \n 1 ,\t2.5, no \n-3 ,40 ,yes\n", Spec{}, want},
 		"too many numbers as classes": {"a,y\n" + numbered(21, "1,%d.5\n"), Spec{}, `label "y" has 21 values that are numbers, too many for classes: give target instead of label`},
+		"dates as classes":            {"a,y\n" + numbered(29, "1,2024-10-%d\n"), Spec{}, `label "y" has 28 values that are dates or times, too many for classes: write a class for each row`},
+		"notes as classes":            {"a,y\n" + numbered(21, "1,note %d\n"), Spec{}, `label "y" has 21 values in 21 rows, too many for classes: name the column`},
+		"measurements with units":     {"a,b,y\n" + numbered(9, "1,%d mg,no\n"), Spec{}, `onehot lacks "b", which holds text in 9 lines of p.csv, such as "0 mg": name it in onehot to turn each text into a column, or in drop to ignore it; if these are measurements, write the numbers alone`},
+		"a marker of their own":       {"a,b,y\n" + numbered(9, "1,%d,no\n") + "n.d.,5,no\nn.d.,5,no\n", Spec{}, `line 11: column "a": "n.d." is not a finite number; if that stands for a missing value, list it in na (the first of 2 such lines)`},
 		"classes as numbers":          {"a,y\n1,0\n2,1\n3,0.0\n4,1.0\n5,+1\n6,\"0,0\"\n", Spec{}, "1 0, 2 1, 3 0, 4 1, 5 1, 6 0"},
 		"categories as numbers":       {"a,ward,y\n1,7.0,no\n2,7,yes\n3,8,yes\n", Spec{OneHot: []string{"ward"}}, "1 1 0 no, 2 1 0 yes, 3 0 1 yes"},
 		"codes":                       {"a,ward,y\n1,07,no\n2,7,yes\n3,007,yes\n", Spec{OneHot: []string{"ward"}}, "1 0 1 0 no, 2 0 0 1 yes, 3 1 0 0 yes"},
@@ -174,7 +178,7 @@ func rows(content string, s Spec) (string, error) {
 	t := r.table()
 	names, err := classNames(s.Labels, t, nil)
 	if err == nil {
-		err = s.checkClasses(names)
+		err = s.checkClasses(names, len(t.labels))
 	}
 	if err != nil && !strings.Contains(err.Error(), "every row has the label") {
 		return "", err

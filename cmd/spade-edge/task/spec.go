@@ -49,19 +49,27 @@ func (s Spec) Validate() error {
 // mostNumbers is the maximum number of classes whose labels are numbers, unless Spec.Labels lists the classes.
 const mostNumbers = 20
 
-// checkClasses refuses classes that look like measurements, unless Spec.Labels lists the classes.
-func (s Spec) checkClasses(names []string) error {
-	numbers := 0
+// checkClasses refuses classes that look like measurements, dates or notes, unless Spec.Labels lists the classes.
+func (s Spec) checkClasses(names []string, rows int) error {
+	numbers, dates := 0, 0
 	for _, v := range names {
-		if _, ok := cell.Decimal(v); ok {
+		if _, fault := cell.Number(v); fault == "" {
 			numbers++
+		} else if fault == cell.NoTime {
+			dates++
 		}
 	}
-	if s.Label == "" || len(s.Labels) > 0 || numbers <= mostNumbers {
-		return nil
+	const listed = ", or list the classes in labels"
+	switch {
+	case s.Label == "" || len(s.Labels) > 0 || len(names) <= mostNumbers:
+	case numbers > mostNumbers:
+		return fieldError("label", "%q has %d values that are numbers, too many for classes: "+asTarget+listed, s.Label, numbers)
+	case dates > mostNumbers:
+		return fieldError("label", "%q has %d values that are dates or times, too many for classes: write a class for each row"+listed, s.Label, dates)
+	case 2*len(names) > rows:
+		return fieldError("label", "%q has %d values in %d rows, too many for classes: name the column that has the classes"+listed, s.Label, len(names), rows)
 	}
-	return fieldError("label", "%q has %d values that are numbers, too many for classes: "+asTarget+", or list the "+
-		"classes in labels", s.Label, numbers)
+	return nil
 }
 
 const asTarget = "give target instead of label to predict the number"

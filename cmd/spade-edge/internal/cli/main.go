@@ -58,7 +58,7 @@ var endings = []struct {
 	{device.ErrMismatch, ExitMismatch, ""},
 	{device.ErrOtherState, ExitMismatch, ""},
 	{state.ErrRollback, ExitMismatch, ""},
-	{state.ErrLost, ExitMismatch, ": they do so after -patience, or with spade-edge run -without NAME; spade-edge export writes " +
+	{state.ErrLost, ExitMismatch, "; neighbors continue after -patience, or with spade-edge run -without NAME; spade-edge export writes " +
 		"the model on any of their devices; spade-edge fleet next brings the member back with a new key (spade-edge help recovery)"},
 	{trust.ErrClone, ExitMismatch, ""},
 	{trust.ErrQuarantine, ExitMismatch, ""},
@@ -67,6 +67,7 @@ var endings = []struct {
 	{pair.ErrUsed, ExitMismatch, otherPair},
 	{certificate.ErrPairKey, ExitMismatch, otherPair},
 	{state.ErrNoLedger, ExitFailed, newLedger},
+	{syscall.ENOSPC, ExitFailed, "; free some space on the disk and run again"},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // finding is one line of the check command's output.
@@ -343,7 +344,8 @@ func (c *Checkup) privacy(file *fleetfile.File, ledger *state.Ledger, errLedger 
 }
 
 // listen binds the node's port to check that it is free, unless the node is already running (used). It prints the
-// addresses that the fleet file has for the node: only a person can tell whether they lead to this port.
+// addresses that the fleet file has for the node: only a person can tell whether they lead to this port, unless they are
+// addresses of this machine for itself, or the port is another one at each start.
 func (c *Checkup) listen(node *fleetfile.Node, dialed []string, used bool) {
 	if node.Listen == "" {
 		c.ok("listen", "not needed: this node only dials out")
@@ -352,7 +354,22 @@ func (c *Checkup) listen(node *fleetfile.Node, dialed []string, used bool) {
 	} else if l, err := net.Listen("tcp", node.Listen); err != nil {
 		c.fail("listen", cli.ExitFailed, err)
 	} else {
-		_ = l.Close()
+		moves := strings.HasSuffix(node.Listen, ":0")
+		wrong := slices.DeleteFunc(slices.Clone(dialed), func(address string) bool {
+			host, at, err := transport.ParseAddress(address)
+			if moves || err != nil || !net.ParseIP(host).IsLoopback() {
+				return !moves
+			}
+			conn, err := net.DialTimeout("tcp", at, time.Second)
+			if err == nil {
+				_ = conn.Close()
+			}
+			return err == nil
+		})
+		if _ = l.Close(); len(wrong) > 0 {
+			c.warn("listen", "%s can be bound, but %s, which neighbors dial, does not lead there", node.Listen, strings.Join(wrong, ", "))
+			return
+		}
 		c.ok("listen", "%s can be bound, and neighbors dial %s", node.Listen, cmp.Or(strings.Join(dialed, ", "), "no address of this node"))
 	}
 }

@@ -111,7 +111,7 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 	switch l := labels; {
 	case l == nil:
 	case l.Shuffles == 0:
-		c.ok("labels", "not checked: %d rows of the rarer class are too few", l.Rare)
+		c.warn("labels", "not checked: %d rows of the rarer class are too few", l.Rare)
 	case !l.Chance():
 		c.ok("labels", "the other columns predict %.40q better than all but %d of %d shuffles of it", l.Class, l.AsGood, l.Shuffles)
 	}

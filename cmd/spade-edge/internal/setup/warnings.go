@@ -38,9 +38,10 @@ func Cure(s screen.Suspicion, na string) string {
 		screen.Coding:    "code it as the task does",
 		screen.Tells:     "leave the column out (-drop) if it is another form of the label, or is known only after it",
 		screen.Names:     "leave the column out (-drop) if it identifies the row",
+		screen.OneClass:  "check the export that wrote the file: alone, these rows teach only that answer",
 		screen.NoClass:   "if that stands for a missing label, remove these rows, or list the classes (-labels)",
 		screen.Repeated:  "check whether the export has the rows twice",
-		screen.NearNames: "write one thing alike everywhere, or list the classes (-labels)",
+		screen.NearNames: "write one thing alike everywhere or, in a label, list the classes (-labels)",
 		screen.File:      "check the export that wrote the file",
 		screen.NoEvent:   "check the column of the event; a site without events teaches only that nothing happens soon",
 		screen.AllEvents: "check whether the export left out the rows without it",
@@ -82,12 +83,12 @@ func Suspect(w io.Writer, r *task.Recipe, s task.Spec, own bool) {
 		}
 		all = append(all, p)
 	}
-	if own {
-		screen.Among(all)
-	}
 	var names []string
 	for _, file := range files {
 		names = append(names, filepath.Base(file))
+	}
+	if own {
+		screen.Among(all, names)
 	}
 	screen.Near(r, all, names)
 	for i, p := range all {

@@ -36,14 +36,16 @@ func (p *Report) counts(c *Column, d *task.Data, at int) {
 
 // tells checks whether a column alone tells the class of nearly all rows that have a value: nearly all rows of a category
 // are of a single class, or a limit divides the numbers of two classes. Such a column may be another form of the label.
+// tells also checks whether nearly all rows that have a value are of one class, and nearly all others of another.
 func (p *Report) tells(c task.Column, d *task.Data, at int) {
 	if d.Target != nil || c.Categories == nil && d.Classes != 2 {
 		return
 	}
-	rows, of := make([]int, d.Classes), map[float64][]int{} // rows of each class, in all and for each value
+	rows, blank, of := make([]int, d.Classes), make([]int, d.Classes), map[float64][]int{} // rows of each class: with a value, without, for each value
 	for i, y := range d.Y {
 		v := d.Value(i, at)
 		if v != v {
+			blank[y]++
 			continue
 		}
 		for k := range c.Categories {
@@ -57,9 +59,12 @@ func (p *Report) tells(c task.Column, d *task.Data, at int) {
 		of[v][y]++
 		rows[y]++
 	}
-	n := 0
-	for _, r := range rows {
-		n += r
+	n, gone, most := 0, 0, 0 // rows with a value, rows without, and rows of the most frequent class
+	for y, r := range rows {
+		n, gone, most = n+r, gone+blank[y], max(most, r+blank[y])
+	}
+	if wrong := n + gone - slices.Max(rows) - slices.Max(blank); n > 0 && gone > 0 && n+gone-most >= leastRare && 20*wrong <= n+gone-most {
+		p.add(Tells, c.Name, n+gone-wrong, "", "whether it has a value tells the class in %d of %d rows", n+gone-wrong, n+gone)
 	}
 	wrong, below := n, make([]int, d.Classes)
 	if c.Categories != nil {
@@ -143,31 +148,33 @@ func codedAmong(all []*Report, i, column int) {
 	}
 }
 
-// repeats counts rows that repeat an earlier row of the same person. Rows of tables with few possible rows are expected
-// to repeat.
+// repeats counts rows that repeat an earlier row of the same person, and keeps all rows in p.rows. Rows of tables with few
+// possible rows are expected to repeat.
 func (p *Report) repeats(d *task.Data) {
-	possible := 1.0 // number of possible rows
+	p.possible = 1
 	for _, c := range p.Columns {
-		possible *= float64(max(1, len(c.Categories), len(c.each)))
+		p.possible *= float64(max(1, len(c.Categories), len(c.each)))
 	}
-	expected := float64(p.Rows) * float64(p.Rows) / 2 / possible
+	expected := float64(p.Rows) * float64(p.Rows) / 2 / p.possible
 	if 20*expected > float64(p.Rows) { // more than could repeat
 		return
 	}
+	p.rows = map[string]bool{}
 	seen := map[string]bool{}
 	var key strings.Builder
 	repeated, first := 0, 0
 	for i := range d.Len() {
 		key.Reset()
 		fmt.Fprint(&key, d.Y[i])
-		if d.Person != nil {
-			fmt.Fprint(&key, " ", d.Person[i])
-		}
 		if d.Time != nil {
 			fmt.Fprint(&key, " ", d.Time[i])
 		}
 		for j := range d.Dim {
 			fmt.Fprintf(&key, " %x", math.Float64bits(d.Value(i, j)))
+		}
+		p.rows[key.String()] = true
+		if d.Person != nil { // of which other files have other numbers
+			fmt.Fprint(&key, " ", d.Person[i])
 		}
 		if seen[key.String()] {
 			if repeated++; repeated == 1 {
@@ -178,6 +185,20 @@ func (p *Report) repeats(d *task.Data) {
 	}
 	if repeated >= repeatedRows && 20*repeated >= p.Rows && float64(repeated) >= 20*expected {
 		p.add(Repeated, "", repeated, fmt.Sprint(first), "%d of %d rows repeat an earlier row, the first of them row %d", repeated, p.Rows, first)
+	}
+}
+
+// repeatedAt counts the different rows that another site has, too. Its name is given.
+func (p *Report) repeatedAt(other *Report, name string) {
+	same, fewer := 0, min(len(p.rows), len(other.rows))
+	for row := range p.rows {
+		if other.rows[row] {
+			same++
+		}
+	}
+	expected := float64(len(p.rows)) * float64(len(other.rows)) / min(p.possible, other.possible)
+	if same >= repeatedRows && 20*same >= fewer && float64(same) >= 10*expected {
+		p.add(Repeated, "", same, name, "%d of its %d different rows are also in %s", same, len(p.rows), name)
 	}
 }
 

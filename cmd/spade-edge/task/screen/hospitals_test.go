@@ -61,7 +61,7 @@ func TestHospitals(t *testing.T) {
 		t.Errorf("%d of 12 shuffles of the label found", found)
 	}
 	r, reports := sites(t, task.Spec{Label: "ill", Drop: []string{"slope", "ca", "thal"}, Missing: "mean"}, files)
-	screen.Among(reports)
+	screen.Among(reports, files)
 	screen.Near(r, reports, files)
 	for i, p := range reports {
 		if len(p.Suspicions) > 0 {

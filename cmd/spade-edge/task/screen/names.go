@@ -12,7 +12,8 @@ import (
 
 // Near adds suspicions about classes and categories of a recipe, fitted on several tables, that differ only in case,
 // spaces or dots at the end, that both mean yes or no, or of which a rare one may be a misspelling of another. It also adds
-// suspicions about a table that shares none of its names with another. names has the name of each table.
+// suspicions about a table that shares none of its names with another, or has a name in place of one that all others have.
+// names has the name of each table.
 func Near(r *task.Recipe, all []*Report, names []string) {
 	check := func(column string, values []string, list func(*Report) []Count) {
 		has := func(p *Report, value string) (rows int) {
@@ -33,8 +34,21 @@ func Near(r *task.Recipe, all []*Report, names []string) {
 			shared := func(o *Report) bool {
 				return o != p && slices.ContainsFunc(own, func(v string) bool { return has(o, v) > 0 })
 			}
-			if len(all) > 1 && len(own) > 1 && !slices.ContainsFunc(all, shared) {
+			others := func(v string, want func(int) bool) bool { // all other tables have v in a number of rows that is wanted
+				return !slices.ContainsFunc(all, func(o *Report) bool { return o != p && !want(has(o, v)) })
+			}
+			only := slices.IndexFunc(values, func(v string) bool {
+				return often*has(p, v) >= p.Rows && others(v, func(n int) bool { return n == 0 })
+			})
+			lacks := slices.IndexFunc(values, func(v string) bool {
+				return has(p, v) == 0 && others(v, func(n int) bool { return n >= fewest })
+			})
+			switch alone := len(all) > 1 && len(own) > 1 && !slices.ContainsFunc(all, shared); {
+			case alone:
 				p.add(NearNames, column, len(own), own[0], "none of its %d names, such as %.40q, occurs in another file", len(own), own[0])
+			case len(all) > 2 && only >= 0 && lacks >= 0:
+				p.add(NearNames, column, has(p, values[only]), values[only], "%d of %d rows have %.40q, which no other file has, and none has %.40q, as "+
+					"all other files do", has(p, values[only]), p.Rows, values[only], values[lacks])
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(groups)) {
@@ -67,14 +81,15 @@ func Near(r *task.Recipe, all []*Report, names []string) {
 
 const (
 	yes, no  = "yes", "no"
+	often    = 10 // a tenth of the rows or more have a name that is missed elsewhere
 	rarely   = 2  // maximum number of rows that have a misspelled name
 	commonly = 20 // minimum ratio of the rows that have the right one
 )
 
 // words has common names for yes and no.
 var words = map[string][]string{
-	yes: strings.Fields("yes y ja j oui si sí sim tak да true wahr vrai positive positiv positif positivo pos 1"),
-	no:  strings.Fields("no n nein nee non não nie нет false falsch faux falso negative negativ négatif negativo neg 0"),
+	yes: strings.Fields("yes y ja j oui si sí sì sim tak да true wahr vrai positive positiv positif positivo pos 1 1.0 1,0"),
+	no:  strings.Fields("no n nein nee non não nie нет false falsch faux falso negative negativ négatif negativo neg 0 0.0 0,0"),
 }
 
 // meaning returns a text that names share which people may use for the same thing.

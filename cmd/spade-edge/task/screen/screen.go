@@ -13,19 +13,20 @@ import (
 
 // The kinds of [Suspicion].
 const (
-	Sentinel = "sentinel" // a number far from all other numbers occurs repeatedly: it may stand for a missing value
-	Unit     = "unit"     // all values differ from the expected values by about the same factor
-	Far      = "far"      // most values are far from the expected values
-	Swapped  = "swapped"  // the values of each of two columns are as expected of the other column
-	Constant = "constant" // all rows have the same value
-	Unknown  = "unknown"  // a category that the recipe does not have
-	Labels   = "labels"   // the columns do not predict the label
-	Counter  = "counter"  // the column numbers the rows
-	Digits   = "digits"   // values that differ are the same number for the model
-	Coding   = "coding"   // two values are coded with other numbers than expected
-	Tells    = "tells"    // the column alone tells the class of all rows
-	Names    = "names"    // nearly each row has a category of its own
-	NoClass  = "no class" // the name of a class is one that marks missing values; Column is the label
+	Sentinel = "sentinel"  // a number far from all other numbers occurs repeatedly: it may stand for a missing value
+	Unit     = "unit"      // all values differ from the expected values by about the same factor
+	Far      = "far"       // most values are far from the expected values
+	Swapped  = "swapped"   // the values of each of two columns are as expected of the other column
+	Constant = "constant"  // all rows have the same value
+	Unknown  = "unknown"   // a category that the recipe does not have
+	Labels   = "labels"    // the columns do not predict the label
+	Counter  = "counter"   // the column numbers the rows
+	Digits   = "digits"    // values that differ are the same number for the model
+	Coding   = "coding"    // two values are coded with other numbers than expected
+	Tells    = "tells"     // the column alone tells the class of all rows
+	Names    = "names"     // nearly each row has a category of its own
+	OneClass = "one class" // all rows have the same class; Column is the label
+	NoClass  = "no class"  // the name of a class is one that marks missing values; Column is the label
 
 	Repeated  = "repeated" // rows occur more than once; Column is empty
 	NearNames = "near"     // names of classes or categories that are nearly the same
@@ -52,7 +53,9 @@ type Report struct {
 	Columns    []Column    `json:"columns"`
 	Suspicions []Suspicion `json:"suspicious"`
 
-	time int // index of the column of times, or -1
+	time     int             // index of the column of times, or -1
+	rows     map[string]bool // the different rows; nil if many rows are expected to be equal
+	possible float64         // number of possible rows
 }
 
 // Count is a value and the number of rows that have it.
@@ -94,6 +97,9 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 	if r.Target == nil {
 		for c, n := range classes(d) {
 			p.Classes = append(p.Classes, Count{d.ClassNames[c], n})
+			if n == d.Len() && n >= fewest && r.Survival == nil {
+				p.add(OneClass, r.Label, n, d.ClassNames[c], "all of %d rows have the class %.40q", n, d.ClassNames[c])
+			}
 			if name := d.ClassNames[c]; n > 0 && (cell.Blank(name, true) || strings.EqualFold(name, "unknown") || marks(name, d.ClassNames)) {
 				p.add(NoClass, r.Label, n, name, "%d of %d rows have the class %.40q", n, d.Len(), name)
 			}
@@ -142,9 +148,13 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 
 // Among compares several sites with each other, for a task without expected values. It compares each column of numbers
 // at a site with the medians of the same column at the other sites, if at least two of the other sites (one, for the
-// times of a survival task) have enough values. It adds suspicions to the reports, which must be for the same recipe.
-func Among(all []*Report) {
+// times of a survival task) have enough values, and looks for rows that two sites have. It adds suspicions to the reports,
+// which must be for the same recipe. names has the name of each table.
+func Among(all []*Report, names []string) {
 	for i, p := range all {
+		for j, other := range all[:i] {
+			p.repeatedAt(other, names[j])
+		}
 		for k := range p.Columns {
 			var medians []float64
 			wide := 0.0

@@ -311,6 +311,13 @@ func TestOne(t *testing.T) {
 		"a category in nine rows of ten": {2, func(i int, row []string) string {
 			return map[bool]string{true: "A00", false: "I21"}[i%10 == 9 || row[3] == "no"]
 		}, nil},
+		"a gap that tells": {1, func(i int, row []string) string {
+			return map[bool]string{true: "", false: row[1]}[i == 9 || row[3] == "no"]
+		}, []string{"tells b"}},
+		"a category's gap that tells": {2, func(i int, row []string) string { return map[bool]string{true: "", false: row[2]}[row[3] == "no"] }, []string{"tells ward"}},
+		"a gap that hints": {1, func(i int, row []string) string {
+			return map[bool]string{true: "", false: row[1]}[i%10 == 9 || row[3] == "no"]
+		}, nil},
 		"years of birth among ages": {0, func(i int, row []string) string {
 			return map[bool]string{true: fmt.Sprint(1950 + i%30), false: row[0]}[i%40 == 0]
 		}, []string{"far a"}},

@@ -41,7 +41,7 @@ func TestAmong(t *testing.T) {
 		}
 		s := task.Spec{Label: "y", OneHot: []string{"ward"}, Missing: "mean"}
 		_, reports := sites(t, s, paths)
-		screen.Among(reports)
+		screen.Among(reports, paths)
 		return reports
 	}
 	for _, c := range []struct {
@@ -60,6 +60,12 @@ func TestAmong(t *testing.T) {
 			}
 		}, []string{"sentinel b"}},
 		{func(_ int, row []string) { row[2] = "2" }, []string{"constant ward"}},
+		{func(_ int, row []string) { row[3] = "no" }, []string{"one class y"}},
+		{func(i int, row []string) {
+			if i < 20 {
+				copy(row, table(60, 1, nothing)[i+11])
+			}
+		}, []string{"repeated "}},
 	} {
 		for i, p := range each(c.change) {
 			want := c.want
@@ -84,6 +90,24 @@ func TestOtherNames(t *testing.T) {
 	for i, p := range reports {
 		if found := text(p); strings.Count(found, "near y: none of its 2 names, such as ") != 1 || strings.Contains(found, `"only", occurs`) {
 			t.Errorf("site %d: %s", i, found)
+		}
+	}
+}
+
+// TestOneOtherName checks that a file that has a name of its own in place of one that all others have is reported.
+func TestOneOtherName(t *testing.T) {
+	for own, want := range map[string]int{"w": 1, "f": 0, "m": 0} {
+		var paths []string
+		for i := range 3 {
+			paths = append(paths, write(t, table(60, uint64(i), func(j int, row []string) {
+				row[2] = []string{map[bool]string{true: own, false: "f"}[i == 2], "m"}[j%2]
+			})))
+		}
+		r, reports := sites(t, task.Spec{Label: "y", OneHot: []string{"ward"}, Missing: "mean"}, paths)
+		screen.Near(r, reports, paths)
+		if found := strings.Count(text(reports[2]), `rows have "w", which no other file has, and none has "f", as all other files do`); found != want ||
+			text(reports[0])+text(reports[1]) != "" {
+			t.Errorf("%s: %s%s%s", own, text(reports[0]), text(reports[1]), text(reports[2]))
 		}
 	}
 }
@@ -117,6 +141,7 @@ func TestNearInOne(t *testing.T) {
 	}{
 		"two languages":     {func(i int, y string) string { return []string{y, map[string]string{"no": "nein", "yes": "Ja"}[y]}[i%2] }, []string{"all mean no", "all mean yes"}},
 		"words and codes":   {func(i int, y string) string { return []string{y, map[string]string{"no": "0", "yes": "1"}[y]}[i%2] }, []string{"all mean no", "all mean yes"}},
+		"numbers of pandas": {func(i int, y string) string { return []string{y, map[string]string{"no": "0.0", "yes": "1.0"}[y]}[i%2] }, []string{"all mean no", "all mean yes"}},
 		"other words":       {func(i int, y string) string { return map[string]string{"no": "healthy", "yes": "positive"}[y] }, nil},
 		"a letter too many": {func(i int, y string) string { return "grade " + y + map[bool]string{true: "s"}[i == 7] }, []string{"misspelling"}},
 		"swapped letters":   {func(i int, y string) string { return map[bool]string{true: "rgade ", false: "grade "}[i == 7] + y }, []string{"misspelling"}},
