@@ -10,3 +10,6 @@ func noCoreDump() {
 	limit := syscall.Rlimit{Cur: 1, Max: 1}
 	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &limit) // lowering a limit is always allowed
 }
+
+// diskFull is the error of a disk without space.
+var diskFull error = syscall.ENOSPC

@@ -67,7 +67,7 @@ var endings = []struct {
 	{pair.ErrUsed, ExitMismatch, otherPair},
 	{certificate.ErrPairKey, ExitMismatch, otherPair},
 	{state.ErrNoLedger, ExitFailed, newLedger},
-	{syscall.ENOSPC, ExitFailed, "; free some space on the disk and run again"},
+	{diskFull, ExitFailed, "; free some space on the disk and run again"},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }
 
