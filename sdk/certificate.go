@@ -55,7 +55,8 @@ func (n *Node) about() certificate.About {
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
 		Mixing:    n.fleet.Method.Mixing, Cooldown: n.fleet.Method.Cooldown,
-		ConditionalOn: conditions, Members: n.fleet.Members, Began: n.began, Ended: n.made,
+		ConditionalOn: conditions, Members: n.fleet.Members, Began: n.began,
+		Ended: max(n.began, n.made), // the clock may have been set back
 	}
 	if f := n.fleet; f.Records != nil {
 		about.Units = f.Records[n.peer(n.cfg.Name)]

@@ -161,6 +161,34 @@ type saving struct {
 
 func (s saving) Save(r state.Record) error { return s.save(r) }
 
+// ahead is a store of which the run began when the clock was ahead.
+type ahead struct{ state.Store }
+
+func (s ahead) Load() ([]state.Record, error) {
+	all, err := s.Store.Load()
+	for i := range all {
+		all[i].Note = strings.Replace(all[i].Note, `"began":"2`, `"began":"9`, 1)
+	}
+	return all, err
+}
+
+// TestClockSetBack checks that a node whose clock was set back since its run began goes on, and has a certificate.
+func TestClockSetBack(t *testing.T) {
+	f, store := only(1, privateRing()), memStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	first := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
+		c.Store, c.Events.Released = store, func(int, []float32) { cancel() }
+	})[0]
+	if err := first.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	again := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) { c.Store = ahead{store} })
+	mustRun(t, again)
+	if c, err := again[0].Certificate(); err != nil || c.Rounds != f.Method.Rounds || c.Ended != c.Began {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func memStore(t *testing.T) state.Store {
 	t.Helper()
 	s := must(tinytest.MemStore()())(t)

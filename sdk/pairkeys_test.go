@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -35,7 +36,7 @@ func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 		return nil
 	}
 	return func(neighbor string) pair.Secret {
-		return pair.Simulated(f.Method.Seed, i, slices.Index(f.Members, neighbor))
+		return sim.PairSecret(f.Method.Seed, i, slices.Index(f.Members, neighbor))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
@@ -56,7 +57,7 @@ func patient(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(
 		c.Key, c.Keys, c.PairKeys, f.PairKeys = nil, nil, nil, nil
 		c.Samples, c.Patience, c.ResendAfter, c.Linger = 3, 5*time.Minute, 0, 0
 		if f.Privacy.PairSigma > 0 {
-			c.Secret = func(neighbor string) pair.Secret { return pair.Simulated(5, i, slices.Index(f.Members, neighbor)) }
+			c.Secret = func(neighbor string) pair.Secret { return sim.PairSecret(5, i, slices.Index(f.Members, neighbor)) }
 		}
 		c.Events.Released = func(int, []float32) { time.Sleep(10 * time.Millisecond) } // slow enough for leave to see each release
 		if change != nil {

@@ -122,7 +122,7 @@ func (w *World) start(member string, t *sim.Transcript) (node *sdk.Node, err err
 	}
 	if w.Fleet.Privacy.PairSigma > 0 {
 		cfg.Secret = func(neighbor string) pair.Secret {
-			return pair.Simulated(w.Fleet.Method.Seed, i, slices.Index(w.Fleet.Members, neighbor))
+			return sim.PairSecret(w.Fleet.Method.Seed, i, slices.Index(w.Fleet.Members, neighbor))
 		}
 	}
 	if open := w.Disks[member]; open != nil {

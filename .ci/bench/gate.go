@@ -85,7 +85,7 @@ func gateRows(dir string) (rows []gateRow, err error) {
 	for _, q := range []struct {
 		d        int
 		c, plain float64
-	}{{10, 1.9, 0.85}, {1000, 1.05, 0.065}} {
+	}{{10, 1.9, 0.6}, {1000, 1.05, 0.04}} {
 		steps := 20_000_000 / (q.d + 100) / 8
 		r := gateRow{what: fmt.Sprintf("a query, d = %d, to a loop in C", q.d), committed: q.c, oursPer: 1, theirsPer: 1,
 			ours: func() error {

@@ -18,7 +18,8 @@ type limit struct {
 }
 
 var (
-	programLimit = limit{what: "program", pkg: program, on: "linux/arm/6", bytes: 12 * mb}
+	// programLimits are the promise, on linux/arm/6, and what the same code has on linux/amd64, where it is 5.7 % more.
+	programLimits = map[string]int64{"linux/arm/6": 12 * mb, "linux/amd64": 12.68 * mb}
 
 	// embedders lists the limits on how many bytes a node adds to a program. Of what embedws adds, 1.44 MB, 0.09 come with
 	// log/slog, 0.07 with making a certificate in crypto/x509, 0.05 with sorts of types of this module and an embedded
@@ -47,7 +48,7 @@ func printSizes(targets, twice []target, fresh bool) error {
 		bytes, err := weigh(tmp, t, l)
 		errs = append(errs, err)
 		bound := "-"
-		if l.on == t.String() {
+		if l.bytes > 0 {
 			bound = fmt.Sprint(l.bytes)
 			if bytes > l.bytes {
 				errs = append(errs, fmt.Errorf("%s for %s has %d bytes, want at most %d", l.what, t, bytes, l.bytes))
@@ -56,7 +57,7 @@ func printSizes(targets, twice []target, fresh bool) error {
 		fmt.Printf("%-20s %10d %10s  %s\n", t, bytes, bound, l.what)
 	}
 	for _, t := range targets {
-		row(t, programLimit)
+		row(t, limit{what: "program", pkg: program, bytes: programLimits[t.String()]})
 	}
 	for _, l := range embedders {
 		found, err := parseTargets(l.on)

@@ -53,7 +53,7 @@ type About struct {
 	// Units is the public number of the member's records or persons, if they are what the run protects.
 	Units int `json:"units,omitempty"`
 	// Began is when the member started the run, and Ended is when it made its last release: UTC by its clock, to the minute,
-	// in RFC 3339 format. Both are empty if unknown.
+	// in RFC 3339 format. Ended is Began if the clock was set back meanwhile. Both are empty if unknown.
 	Began string `json:"began,omitempty"`
 	Ended string `json:"ended,omitempty"`
 	// Simulated means that the noise was generated from a seed and protects nobody. The stated costs are those of a

@@ -33,9 +33,6 @@ func NewRecords(each []int, places int) (r Records) {
 	return Records{Mean: sum / float64(len(each)), Most: slices.Max(each), Places: places}
 }
 
-// units returns how many records, or persons, the client has.
-func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Places) }
-
 func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 
 // reach returns an upper bound on the norm of any member's update without noise.

@@ -366,3 +366,6 @@ func TestRecordSumIsExact(t *testing.T) {
 		t.Errorf("the order of records shows: %s and %s", a, b)
 	}
 }
+
+// units returns how many records, or persons, the client has.
+func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Places) }

@@ -197,8 +197,8 @@ func (n *Node) readKey(cfg *sdk.Config) (err error) {
 	return nil
 }
 
-// openLedger opens the ledger. It makes the ledger only in a folder without the state of any run: the owner's declaration
-// is about the time before this folder, and a lost ledger may have counted what its runs have spent.
+// openLedger opens the ledger. It makes the ledger only in a folder without state or certificate of any run: the owner's
+// declaration is about the time before this folder, and a lost ledger may have counted what its runs have spent.
 func (n *Node) openLedger(cfg *sdk.Config, unit dpmech.Unit, o Options, store *state.Dir) (err error) {
 	path := filepath.Join(n.dir, "ledger.json")
 	cfg.Ledger, err = state.OpenLedger(path)
@@ -218,8 +218,8 @@ func (n *Node) openLedger(cfg *sdk.Config, unit dpmech.Unit, o Options, store *s
 	return nil
 }
 
-// hasState returns the folder of a run's state: of any run but this one, or of this one if it has made a release. It
-// returns "" if no folder is of that kind.
+// hasState returns the folder of a run's state, of any run but this one or of this one if it has made a release, or the
+// path of a run's certificate. It returns "" if there is none.
 func (n *Node) hasState(store *state.Dir) (string, error) {
 	kept, err := store.Load()
 	if err != nil || len(kept) > 0 {
@@ -227,7 +227,7 @@ func (n *Node) hasState(store *state.Dir) (string, error) {
 	}
 	all, err := os.ReadDir(n.dir)
 	for _, e := range all {
-		if strings.HasPrefix(e.Name(), "state-") && e.Name() != "state-"+n.run {
+		if name := e.Name(); strings.HasPrefix(name, "certificate-") || strings.HasPrefix(name, "state-") && name != "state-"+n.run {
 			return filepath.Join(n.dir, e.Name()), err
 		}
 	}

@@ -369,6 +369,8 @@ func TestRefused(t *testing.T) {
 	refused(path, "b", o, "state-two%2Fof%20us has releases that were charged to the ledger")
 	ok(t, os.Rename(filepath.Join(path, "state-two%2Fof%20us"), filepath.Join(path, "state-last year")))
 	refused(path, "b", o, "state-last year has releases that were charged to the ledger")
+	ok(t, os.RemoveAll(filepath.Join(path, "state-last year")), os.WriteFile(filepath.Join(path, "certificate-last year.json"), nil, 0o600))
+	refused(path, "b", o, "certificate-last year.json has releases that were charged to the ledger")
 }
 
 // TestFolder opens a node by a relative path before the program goes to another folder, and removes the folder of a second

@@ -1,7 +1,5 @@
 package graph
 
-import "math"
-
 // Chebyshev is a schedule of rounds that reach agreement faster than the method's own consensus. In a step a member
 // moves by the sum of its flows f_ij over its neighbors j,
 //
@@ -54,13 +52,4 @@ func semi(t int, low, high float64) (carry, weight float64) {
 		}
 	}
 	return omega - 1, float64(omega*2) / (low + high)
-}
-
-// Needed returns the number of cool-down rounds after which at most the given share, in (0, 1], of any disagreement
-// remains.
-func (c Chebyshev) Needed(share float64) int {
-	if c.High <= c.Low {
-		return 1
-	}
-	return max(1, int(math.Ceil(math.Acosh(1/share)/math.Acosh((c.High+c.Low)/(c.High-c.Low)))))
 }

@@ -28,16 +28,6 @@ func (s Secret) Key(fleet [32]byte, release int) (key [32]byte) {
 	return key
 }
 
-// Simulated returns the secret of members i and j, in any order, in a simulation. It protects nobody, because anyone
-// can compute it.
-func Simulated(seed uint64, i, j int) Secret {
-	b := []byte("spade-edge simulated secret 1\n")
-	for _, x := range []uint64{seed, uint64(min(i, j)), uint64(max(i, j))} {
-		b = binary.BigEndian.AppendUint64(b, x)
-	}
-	return sha256.Sum256(b)
-}
-
 // Agree returns the secret of two members, the same at both ends. own is the private key of the member called name, and
 // public is the public key of the other member, called neighbor. The secret is bound to both names, to both public keys
 // and to the fleet's hash, which covers the run. A public key of low order is an error.

@@ -220,7 +220,16 @@ func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 		mixing = 3
 	}
 	choose(k, "method.mixing", &m.Mixing, mixing)
-	choose(k, "method.cooldown", &m.Cooldown, max(30, c.Needed(1/apart)))
+	choose(k, "method.cooldown", &m.Cooldown, max(30, needed(c, 1/apart)))
+}
+
+// needed returns the number of cool-down rounds after which at most the given share, in (0, 1], of any disagreement
+// remains.
+func needed(c graph.Chebyshev, share float64) int {
+	if c.High <= c.Low {
+		return 1
+	}
+	return max(1, int(math.Ceil(math.Acosh(1/share)/math.Acosh((c.High+c.Low)/(c.High-c.Low)))))
 }
 
 // round3 rounds to three significant digits, so that people can type a suggestion.

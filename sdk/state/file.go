@@ -108,8 +108,12 @@ func makeDir(dir string) error {
 
 // Replace durably replaces the content of a file: after a crash the file has the old or the new content. A new file
 // gets the permissions in mode that the umask allows. An existing file gets all permissions in mode, whatever the
-// umask, and keeps its owner, because root may edit the files of another user's node.
+// umask, and keeps its owner, because root may edit the files of another user's node. If path is a link, Replace replaces
+// the file to which it leads: the old content may be a secret that must go.
 func Replace(path string, content []byte, mode fs.FileMode) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
 	temp := path + ".tmp"
 	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // a temporary file left by a crash
 		_ = os.Remove(temp)

@@ -160,14 +160,14 @@ var ErrNoLedger = errors.New("create a new ledger, and declare what earlier runs
 const Restore = "restore the newest copy of ledger and mark together; without a copy, create a new ledger and " +
 	"declare all that the data set may have spent"
 
-// LostLedger returns err, the reason why a ledger cannot be opened. If the ledger is missing although a state folder has
-// releases, LostLedger advises to restore the ledger instead of making a new one.
+// LostLedger returns err, the reason why a ledger cannot be opened. If the ledger is missing although a state folder or a
+// certificate has releases, LostLedger advises to restore the ledger instead of making a new one.
 func LostLedger(err error, ledger, folder string, released bool) error {
 	if !released || !errors.Is(err, ErrNoLedger) {
 		return err
 	}
-	return fmt.Errorf("state: ledger %s and its high-water mark are missing, but the state in %s has releases that were "+
-		"charged to the ledger: "+Restore, ledger, folder)
+	return fmt.Errorf("state: ledger %s and its high-water mark are missing, but %s has releases that were charged to the "+
+		"ledger: "+Restore, ledger, folder)
 }
 
 func headsPath(ledger string) string { return ledger + ".neighbors" }

@@ -32,6 +32,23 @@ func (k PairKeys) private(t *testing.T, public pair.Public) []byte {
 	return lines[find(lines, public)].Private
 }
 
+// TestPairKeysBehindLink checks that a private half is deleted from the file to which a link leads, and not only behind
+// the link.
+func TestPairKeysBehindLink(t *testing.T) {
+	file, public := newPairKeys(t, 1)
+	link := PairKeys(filepath.Join(t.TempDir(), "pairs.key"))
+	if err := os.Symlink(string(file), string(link)); err != nil {
+		t.Logf("no links here: %v", err)
+		return
+	}
+	must(t, link.Delete(public[0], [32]byte{1}))
+	for _, name := range []PairKeys{file, link} {
+		if name.private(t, public[0]) != nil {
+			t.Errorf("%s still has the private half", name)
+		}
+	}
+}
+
 // TestPairKeysServeOneRun follows a key from its making over its run to the end: another run never gets it, and the
 // private half is gone from the disk once it is deleted, while the record stays.
 func TestPairKeysServeOneRun(t *testing.T) {

@@ -202,7 +202,7 @@ func (m *Machine) compare(p *peer, shown *signed.Statement) Verdict {
 	}
 	v := end(m.compareLedger(p.name, signed.Earlier{Scope: m.scope, Statement: *shown}))
 	if shown.Round > m.round {
-		v = Verdict{Action: End, Why: errors.Join(LostTo(p.name, shown.Round, m.round), v.Why), Lost: shown.Round}
+		v = Verdict{Action: End, Why: errors.Join(v.Why, LostTo(p.name, shown.Round, m.round)), Lost: shown.Round}
 	}
 	return v
 }

@@ -133,7 +133,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models []
 		}
 		if d.Fleet.Privacy.PairSigma > 0 {
 			cfg.Secret = func(neighbor string) pair.Secret {
-				return pair.Simulated(secrets, i, slices.Index(d.Fleet.Members, neighbor))
+				return sim.PairSecret(secrets, i, slices.Index(d.Fleet.Members, neighbor))
 			}
 		}
 		if nodes[i], err = sdk.New(cfg); err != nil {

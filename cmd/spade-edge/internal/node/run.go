@@ -87,8 +87,8 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	r := &RunResult{}
 	judgeRun(d, r)
 	tell(c, d, show, o.form == "json")
-	d.Opened = func(source *fleetfile.Source) { // not with d.Say, whose lines may leave the device
-		if r.Rows = source.Rows.Counts(); r.Rows != "" {
+	d.Opened = func(source *fleetfile.Source) { // not with d.Say nor as JSON: such lines may leave the device
+		if r.Rows = source.Rows.Counts(); r.Rows != "" && o.form == "text" {
 			fmt.Fprintf(c.Log, "warning: %s: \"spade-edge check %s\" says why\n", r.Rows, path)
 		}
 	}
