@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // readLines reads each line below the header as a row.
@@ -102,7 +103,7 @@ func (r *csvFile) textFault(one *reason) error {
 	advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
 	if len(one.texts) == 2 {
 		advice += "; with two texts it may be the label"
-	} else if !slices.ContainsFunc(one.texts, func(text string) bool { return text[0] < '0' || text[0] > '9' }) {
+	} else if !slices.ContainsFunc(one.texts, func(text string) bool { return strings.IndexFunc(text, unicode.IsDigit) != 0 }) {
 		advice += "; if these are measurements, write the numbers alone"
 	}
 	return fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", name, one.rows, r.name, short(one.texts[0]), advice)

@@ -51,22 +51,25 @@ const mostNumbers = 20
 
 // checkClasses refuses classes that look like measurements, dates or notes, unless Spec.Labels lists the classes.
 func (s Spec) checkClasses(names []string, rows int) error {
-	numbers, dates := 0, 0
+	numbers, dates, days := 0, 0, 0 // 1:20 may be a time or a ratio, but is no day
 	for _, v := range names {
 		if _, fault := cell.Number(v); fault == "" {
 			numbers++
 		} else if fault == cell.NoTime {
 			dates++
+			if !strings.Contains(v, ":") {
+				days++
+			}
 		}
 	}
 	const listed = ", or list the classes in labels"
 	switch {
-	case s.Label == "" || len(s.Labels) > 0 || len(names) <= mostNumbers:
+	case s.Label == "" || len(s.Labels) > 0:
+	case dates > mostNumbers || days == len(names):
+		return fieldError("label", "%q has %d values that are dates or times, want classes: write one for each row"+listed, s.Label, dates)
 	case numbers > mostNumbers:
 		return fieldError("label", "%q has %d values that are numbers, too many for classes: "+asTarget+listed, s.Label, numbers)
-	case dates > mostNumbers:
-		return fieldError("label", "%q has %d values that are dates or times, too many for classes: write a class for each row"+listed, s.Label, dates)
-	case 2*len(names) > rows:
+	case len(names) > mostNumbers && 2*len(names) > rows:
 		return fieldError("label", "%q has %d values in %d rows, too many for classes: name the column that has the classes"+listed, s.Label, len(names), rows)
 	}
 	return nil

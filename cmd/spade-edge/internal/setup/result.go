@@ -75,6 +75,7 @@ type clientFile struct {
 	Test     int      `json:"test"`
 	Score    *float64 `json:"score"`              // null if no two test samples can be compared
 	Majority *float64 `json:"majority,omitempty"` // for classes: the accuracy of always saying the most frequent one
+	Warning  string   `json:"warning,omitempty"`  // if the model ranks the test samples of two classes the wrong way round
 }
 
 // Privacy is the privacy cost of a run for each client.
@@ -173,6 +174,12 @@ func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 			most := 100 * test.Majority()
 			c.Majority = &most
 		}
+		if m, err := test.Judge(models[i]); err == nil && m.Classes != nil && m.Classes.Binary != nil {
+			if auc := m.Classes.Binary.AUC; auc != nil && auc.High < 0.5 {
+				c.Warning = fmt.Sprintf("the model ranks the test samples of %s the wrong way round (AUC %.2f, 0.5 is chance): check whether %q and %q "+
+					"are swapped there", file, auc.Value, held.ClassNames[0], held.ClassNames[1])
+			}
+		}
 		all = append(all, c)
 	}
 	return all, nil
@@ -205,6 +212,9 @@ func (r *Result) WriteWorth(t cli.Table) {
 			worth += fmt.Sprintf(" (%s by saying the most frequent class)", say(*c.Majority))
 		}
 		t.Row("own samples", "%s on the %d test samples of %s; its client trains on %d", worth, c.Test, c.File, c.Train)
+		if c.Warning != "" {
+			t.Row("warning", "%s", c.Warning)
+		}
 	}
 }
 
