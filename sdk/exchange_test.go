@@ -184,7 +184,8 @@ func (z *fuzzer) chatter(ctx context.Context, tr transport.Transport) {
 
 // TestFuzzedExchanges simulates a member with a valid key that sends messages of every kind and content to a node that
 // works, restarts, and loses its state. These messages must not cause a panic, end a run, spoil a stored state, cause a charge
-// for anything but a release, let a device without a state make a release, or make the log grow with the number of frames.
+// for anything but a release, let a device without a state make a release, make a node accuse an honest member, or make
+// the log grow with the number of frames.
 //
 // The test simulates 6 runs, or the number in SPADE_EXCHANGES. In half of the runs (seeds 3 to 5, 9 to 11, and so on)
 // the members use pairwise noise. If only SPADE_EXCHANGE_SEED is set, the test simulates the run with this seed.
@@ -280,6 +281,8 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 			t.Errorf("seed %d: the run ends: %v", seed, ended)
 		}
 		kept = n.Status().Round
+		onlyAccuses(t, w, n, "b")
+		onlyAccuses(t, w, nodes[1], "b")
 		id := runID(f.Run, f.Hash(), "a")
 		if f.PairKeys != nil {
 			id.PairKey = f.PairKeys[0].String()
@@ -306,6 +309,22 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 		t.Errorf("seed %d: %d bytes of log in %v, want at most %d", seed, n, time.Since(began), most)
 	}
 	return lost, made
+}
+
+// onlyAccuses checks that a node has dropped no member but one, and that its evidence is valid.
+func onlyAccuses(t *testing.T, w *tinytest.World, n *sdk.Node, liar string) {
+	t.Helper()
+	st := n.Status()
+	for _, of := range st.Neighbors {
+		if q := of.Quarantine; q.Release > 0 && of.Name != liar {
+			t.Errorf("%q is in quarantine: %s", of.Name, q.Why)
+		}
+	}
+	for _, e := range st.Evidence {
+		if err := e.Verify(w.Fleet.Run, w.Fleet.Hash(), w.Keys(e.Member)); err != nil || e.Member != liar {
+			t.Errorf("evidence %v: %v", e, err)
+		}
+	}
 }
 
 func spareLedger(t *testing.T) string {

@@ -118,7 +118,8 @@ func TextOfLedger(id, by string) string {
 	return fmt.Sprintf("neighbors know of another ledger of this member: %s (shown by %q); what it counts is not counted here", id, by)
 }
 
-// Frame is the stored part of a frame that a neighbor sent.
+// Frame is the stored part of a frame that a neighbor sent. A release that was found impossible only when it was due is
+// encoded again: the frame that arrived may also have had the field "resent", and then its SHA-256 differs.
 type Frame struct {
 	Bytes  int    `json:"bytes"`  // length
 	SHA256 string `json:"sha256"` // SHA-256 of the whole frame, in hexadecimal digits
