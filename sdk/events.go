@@ -61,9 +61,9 @@ func (n *Node) Metrics() map[string]float64 {
 
 // released reports a release and, if it is the last one, the final model.
 func (r *run) released(release int) {
-	e, x := &r.cfg.Events, r.machine.Model()
+	e := &r.cfg.Events
 	if e.Released != nil {
-		e.Released(release, x)
+		e.Released(release, r.machine.Model())
 	}
 	if release != r.fleet.Method.Last() {
 		return

@@ -67,9 +67,13 @@ func sorted(v any) map[string]json.RawMessage {
 
 // ModelHash returns the hex SHA-256 of x encoded as little-endian float32.
 func ModelHash(x []float32) string {
-	b, _ := binary.Append(nil, binary.LittleEndian, x) // cannot fail for numbers
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	var b []byte
+	sum := sha256.New()
+	for part := range slices.Chunk(x, 1024) {
+		b, _ = binary.Append(b[:0], binary.LittleEndian, part) // cannot fail for numbers
+		sum.Write(b)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Hello returns a function that returns the first message from self to a peer.

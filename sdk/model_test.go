@@ -1,6 +1,10 @@
 package sdk_test
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
 	"slices"
 	"testing"
 
@@ -23,5 +27,19 @@ func TestShrink(t *testing.T) {
 	f.Privacy = sdk.Privacy{NonPrivate: true}
 	if got := f.Model(x, 11); !slices.Equal(got, x) {
 		t.Errorf("without noise: %v", got)
+	}
+}
+
+// TestModelHash checks that ModelHash equals the hash computed by a plain loop, at lengths around the block size.
+func TestModelHash(t *testing.T) {
+	for _, n := range []int{0, 1, 1023, 1024, 1025, 5000} {
+		x, b := make([]float32, n), []byte{}
+		for i := range x {
+			x[i] = float32(i) - 0.5
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x[i]))
+		}
+		if sum := sha256.Sum256(b); sdk.ModelHash(x) != hex.EncodeToString(sum[:]) {
+			t.Errorf("n = %d: not the hash of a plain loop", n)
+		}
 	}
 }

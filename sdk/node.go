@@ -156,7 +156,7 @@ func (n *Node) publish() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.model == nil || st.Round != n.status.Round || st.Complete != n.status.Done {
-		n.model = n.fleet.Model(n.machine.Model(), st.Round)
+		n.model = n.fleet.Model(n.machine.AppendModel(n.model[:0]), st.Round)
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.LastFailure, n.status.Flat = n.failure, n.flat

@@ -188,10 +188,19 @@ func (r *Statement) held(s Scope) []byte {
 // int32. If change is empty, Digest hashes x instead, as little-endian float32. x is the released model, even if each
 // neighbor gets its own message.
 func Digest(x []float32, change []int32) [32]byte {
-	tag, numbers := "vector\n", any(x)
 	if len(change) > 0 {
-		tag, numbers = "grid\n", change
+		return digest("grid\n", change)
 	}
-	b, _ := binary.Append([]byte(tag), binary.LittleEndian, numbers) // lists of numbers always encode
-	return sha256.Sum256(b)
+	return digest("vector\n", x)
+}
+
+func digest[T float32 | int32](tag string, list []T) [32]byte {
+	b := []byte(tag)
+	sum := sha256.New()
+	sum.Write(b)
+	for part := range slices.Chunk(list, 1024) {
+		b, _ = binary.Append(b[:0], binary.LittleEndian, part) // lists of numbers always encode
+		sum.Write(b)
+	}
+	return [32]byte(sum.Sum(nil))
 }

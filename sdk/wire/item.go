@@ -64,20 +64,29 @@ type (
 	integers = numbers[int32]
 )
 
-type numbers[T float32 | int32] []T
-
-// MarshalBinary returns four bytes for each number of v.
-func (v numbers[T]) MarshalBinary() ([]byte, error) {
-	return binary.Append(make([]byte, 0, 4*len(v)), binary.LittleEndian, []T(v))
+// numbers is a vector. All vectors of an item share scratch, the memory for the result of MarshalBinary, because package
+// cbor copies the result before the next call. scratch may be nil if list is empty.
+type numbers[T float32 | int32] struct {
+	list    []T
+	scratch *[]byte
 }
 
-// UnmarshalBinary parses the output of MarshalBinary. For empty input, v becomes nil.
+// MarshalBinary returns four bytes for each number of v. The result is valid until the next call.
+func (v numbers[T]) MarshalBinary() (b []byte, err error) {
+	if len(v.list) > 0 {
+		b, err = binary.Append((*v.scratch)[:0], binary.LittleEndian, v.list)
+		*v.scratch = b
+	}
+	return b, err
+}
+
+// UnmarshalBinary parses the output of MarshalBinary. For empty input, the list becomes nil.
 func (v *numbers[T]) UnmarshalBinary(b []byte) error {
 	if len(b)%4 != 0 {
 		return fmt.Errorf("found %d bytes, wanted a multiple of 4", len(b))
 	}
-	*v = sized(*v, len(b)/4)
-	_, err := binary.Decode(b, binary.LittleEndian, []T(*v))
+	v.list, v.scratch = sized(v.list, len(b)/4), new([]byte)
+	_, err := binary.Decode(b, binary.LittleEndian, v.list)
 	return err
 }
 

@@ -136,13 +136,14 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	if len(s.Peers) != len(st.Edges) {
 		return dst, fmt.Errorf("wire: snapshot: peers: found %d, wanted %d", len(s.Peers), len(st.Edges))
 	}
-	e := snapshot{Version: snapshotVersion, Snapshot: s, Round: wide(st.Round), X: st.X, Grid: st.Grid, Delta: st.Delta,
-		Last: st.Last, Queries: wide(st.Queries), Failed: wide(st.Failed), Key: s.Data.Key, Digest: s.Data.Digest,
-		Changed: s.Data.Changed}
+	b := new([]byte) // the scratch space of all vectors
+	e := snapshot{Version: snapshotVersion, Snapshot: s, Round: wide(st.Round), X: floats{st.X, b}, Grid: integers{st.Grid, b},
+		Delta: integers{st.Delta, b}, Last: floats{st.Last, b}, Queries: wide(st.Queries), Failed: wide(st.Failed),
+		Key: s.Data.Key, Digest: s.Data.Digest, Changed: integers{s.Data.Changed, b}}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
-		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
-			Signed: p.Signed, Quarantine: wide(n.Quarantine), Flow: n.Flow})
+		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: floats{n.Z, b}, PeerZ: floats{n.PeerZ, b},
+			Base: integers{n.Base, b}, Signed: p.Signed, Quarantine: wide(n.Quarantine), Flow: floats{n.Flow, b}})
 	}
 	return appendItem(dst, &e)
 }
@@ -160,13 +161,13 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("wire: snapshot: %w", err)
 	}
-	s.Data = Data{e.Key, e.Digest, e.Changed}
-	s.State = admm.State{Round: int(e.Round), X: e.X, Grid: e.Grid, Delta: e.Delta, Last: e.Last, Queries: int64(e.Queries),
-		Failed: int64(e.Failed)}
+	s.Data = Data{e.Key, e.Digest, e.Changed.list}
+	s.State = admm.State{Round: int(e.Round), X: e.X.list, Grid: e.Grid.list, Delta: e.Delta.list, Last: e.Last.list,
+		Queries: int64(e.Queries), Failed: int64(e.Failed)}
 	for _, n := range e.Edges {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: n.Signed})
-		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
-			Quarantine: int(n.Quarantine), Flow: n.Flow})
+		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z.list, PeerZ: n.PeerZ.list,
+			Base: n.Base.list, Quarantine: int(n.Quarantine), Flow: n.Flow.list})
 	}
 	return nil
 }

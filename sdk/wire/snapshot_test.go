@@ -194,7 +194,7 @@ func withKeys(fields, replace map[int]any) []byte {
 func number8(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 
 func floatBytes(v ...float32) []byte {
-	b, _ := floats(v).MarshalBinary()
+	b, _ := floats{v, new([]byte)}.MarshalBinary()
 	return b
 }
 
