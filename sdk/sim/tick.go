@@ -92,17 +92,20 @@ func (s *Sim) work(ctx context.Context) {
 	}
 	// A goroutine begins with its own share of the clients, the same in every tick, and then helps with the other shares. So
 	// neighbors in memory rarely belong to two processors at a time, and a small network stays in the caches.
-	taken := make([]atomic.Int64, workers) // number of clients of each share that a goroutine has taken
+	taken := make([]atomic.Int64, workers)  // number of clients of each share that goroutines have taken
+	some := 1 + len(s.members)/(64*workers) // a goroutine takes so many at a time, because counting slows the others down
 	work := func(own int) {
 		for k := range workers {
 			share := (own + k) % workers
-			end := (share + 1) * len(s.members) / workers
+			begin, end := share*len(s.members)/workers, (share+1)*len(s.members)/workers
 			for ctx.Err() == nil {
-				i := share*len(s.members)/workers + int(taken[share].Add(1)) - 1
-				if i >= end {
+				next := begin + int(taken[share].Add(int64(some)))
+				if next-some >= end {
 					break
 				}
-				s.live(ctx, i, s.workers[own])
+				for i := next - some; i < min(next, end); i++ {
+					s.live(ctx, i, s.workers[own])
+				}
 			}
 		}
 	}
