@@ -1,6 +1,7 @@
 package regular
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -37,11 +38,15 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // the file may have grown since it was opened
-	if err == nil && int64(len(data)) > limit {
+	var data bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		data.Grow(int(min(info.Size(), 1<<30)) + bytes.MinRead)
+	}
+	_, err = data.ReadFrom(io.LimitReader(f, limit+1)) // the file may have grown since it was opened
+	if err == nil && int64(data.Len()) > limit {
 		return nil, refused(path, "is a file of more than %d bytes, want at most %[1]d", limit)
 	}
-	return data, err
+	return data.Bytes(), err
 }
 
 // Create writes data to a new file, and waits until the disk has stored it. If the file exists, Create fails.
