@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -67,13 +67,8 @@ func sorted(v any) map[string]json.RawMessage {
 
 // ModelHash returns the hex SHA-256 of x encoded as little-endian float32.
 func ModelHash(x []float32) string {
-	var b []byte
-	sum := sha256.New()
-	for part := range slices.Chunk(x, 1024) {
-		b, _ = binary.Append(b[:0], binary.LittleEndian, part) // cannot fail for numbers
-		sum.Write(b)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
+	sum := signed.Sum("", x)
+	return hex.EncodeToString(sum[:])
 }
 
 // Hello returns a function that returns the first message from self to a peer.

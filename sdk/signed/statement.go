@@ -189,12 +189,13 @@ func (r *Statement) held(s Scope) []byte {
 // neighbor gets its own message.
 func Digest(x []float32, change []int32) [32]byte {
 	if len(change) > 0 {
-		return digest("grid\n", change)
+		return Sum("grid\n", change)
 	}
-	return digest("vector\n", x)
+	return Sum("vector\n", x)
 }
 
-func digest[T float32 | int32](tag string, list []T) [32]byte {
+// Sum returns the SHA-256 hash of a tag followed by numbers of four bytes each, little-endian.
+func Sum[T float32 | int32](tag string, list []T) [32]byte {
 	b := []byte(tag)
 	sum := sha256.New()
 	sum.Write(b)
