@@ -354,24 +354,30 @@ func (c *Checkup) listen(node *fleetfile.Node, dialed []string, used bool) {
 	} else if l, err := net.Listen("tcp", node.Listen); err != nil {
 		c.fail("listen", cli.ExitFailed, err)
 	} else {
-		moves := strings.HasSuffix(node.Listen, ":0")
-		wrong := slices.DeleteFunc(slices.Clone(dialed), func(address string) bool {
-			host, at, err := transport.ParseAddress(address)
-			if moves || err != nil || !net.ParseIP(host).IsLoopback() {
-				return !moves
-			}
-			conn, err := net.DialTimeout("tcp", at, time.Second)
-			if err == nil {
-				_ = conn.Close()
-			}
-			return err == nil
-		})
+		wrong := slices.Clone(dialed)
+		if !strings.HasSuffix(node.Listen, ":0") {
+			wrong = slices.DeleteFunc(wrong, mayLeadHere)
+		}
 		if _ = l.Close(); len(wrong) > 0 {
 			c.warn("listen", "%s can be bound, but %s, which neighbors dial, does not lead there", node.Listen, strings.Join(wrong, ", "))
 			return
 		}
 		c.ok("listen", "%s can be bound, and neighbors dial %s", node.Listen, cmp.Or(strings.Join(dialed, ", "), "no address of this node"))
 	}
+}
+
+// mayLeadHere reports whether an address may lead to a port that this machine listens on. It returns false only if the
+// address is one of the machine for itself, and nothing listens there.
+func mayLeadHere(address string) bool {
+	host, at, err := transport.ParseAddress(address)
+	if err != nil || !net.ParseIP(host).IsLoopback() {
+		return true
+	}
+	conn, err := net.DialTimeout("tcp", at, time.Second)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
 }
 
 // neighbors connects to all peers: at one address of each peer or, if every is true, at all of its addresses.
