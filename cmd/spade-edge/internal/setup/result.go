@@ -173,16 +173,21 @@ func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 		if held.Kind() == task.OfClasses {
 			most := 100 * test.Majority()
 			c.Majority = &most
-		}
-		if m, err := test.Judge(models[i]); err == nil && m.Classes != nil && m.Classes.Binary != nil {
-			if auc := m.Classes.Binary.AUC; auc != nil && auc.High < 0.5 {
-				c.Warning = fmt.Sprintf("the model ranks the test samples of %s the wrong way round (AUC %.2f, 0.5 is chance): check whether %q and %q "+
-					"are swapped there", file, auc.Value, held.ClassNames[0], held.ClassNames[1])
-			}
+			c.Warning = backwards(test, models[i], held.ClassNames, file)
 		}
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// backwards warns if a model of two classes ranks the test samples of a file the wrong way round. Otherwise it returns "".
+func backwards(test *task.Model, model []float32, classes []string, file string) string {
+	m, err := test.Judge(model)
+	if err != nil || m.Classes.Binary == nil || m.Classes.Binary.AUC == nil || !(m.Classes.Binary.AUC.High < 0.5) {
+		return ""
+	}
+	return fmt.Sprintf("the model ranks the test samples of %s the wrong way round (AUC %.2f, 0.5 is chance): check whether %q and %q are "+
+		"swapped there", file, m.Classes.Binary.AUC.Value, classes[0], classes[1])
 }
 
 // Words returns the words for the worst of several clients, and for the answer that is always the same.
