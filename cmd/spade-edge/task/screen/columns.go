@@ -1,12 +1,12 @@
 package screen
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
@@ -159,29 +159,34 @@ func (p *Report) repeats(d *task.Data) {
 	if 20*expected > float64(p.Rows) { // more than could repeat
 		return
 	}
-	p.rows = map[string]bool{}
-	seen := map[string]bool{}
-	var key strings.Builder
+	p.rows = map[[sha256.Size]byte]bool{}
+	seen := p.rows
+	if d.Person != nil {
+		seen = map[[sha256.Size]byte]bool{}
+	}
+	row := sha256.New()
 	repeated, first := 0, 0
 	for i := range d.Len() {
-		key.Reset()
-		fmt.Fprint(&key, d.Y[i])
+		row.Reset()
+		fmt.Fprint(row, d.Y[i])
 		if d.Time != nil {
-			fmt.Fprint(&key, " ", d.Time[i])
+			fmt.Fprint(row, " ", d.Time[i])
 		}
 		for j := range d.Dim {
-			fmt.Fprintf(&key, " %x", math.Float64bits(d.Value(i, j)))
+			fmt.Fprintf(row, " %x", math.Float64bits(d.Value(i, j)))
 		}
-		p.rows[key.String()] = true
+		key := [sha256.Size]byte(row.Sum(nil))
 		if d.Person != nil { // of which other files have other numbers
-			fmt.Fprint(&key, " ", d.Person[i])
+			p.rows[key] = true
+			fmt.Fprint(row, " ", d.Person[i])
+			key = [sha256.Size]byte(row.Sum(nil))
 		}
-		if seen[key.String()] {
+		if seen[key] {
 			if repeated++; repeated == 1 {
 				first = i + 1
 			}
 		}
-		seen[key.String()] = true
+		seen[key] = true
 	}
 	if repeated >= repeatedRows && 20*repeated >= p.Rows && float64(repeated) >= 20*expected {
 		p.add(Repeated, "", repeated, fmt.Sprint(first), "%d of %d rows repeat an earlier row, the first of them row %d", repeated, p.Rows, first)

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -53,9 +54,9 @@ type Report struct {
 	Columns    []Column    `json:"columns"`
 	Suspicions []Suspicion `json:"suspicious"`
 
-	time     int             // index of the column of times, or -1
-	rows     map[string]bool // the different rows; nil if many rows are expected to be equal
-	possible float64         // number of possible rows
+	time     int                        // index of the column of times, or -1
+	rows     map[[sha256.Size]byte]bool // the SHA-256 of each different row; nil if many rows are expected to be equal
+	possible float64                    // number of possible rows
 }
 
 // Count is a value and the number of rows that have it.
