@@ -15,7 +15,7 @@ import (
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc dpmech.Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
-		err = errors.Join(err, fmt.Errorf("dpmech: rounds is %d, want at least 1", rounds))
+		err = errors.Join(err, fmt.Errorf("budget: rounds is %d, want at least 1", rounds))
 	}
 	if err != nil {
 		return 0, err
