@@ -93,8 +93,8 @@ type answers struct {
 	fresh  []float32   // what enters the estimate
 	moves  []float32   // what is added to the row of the component
 	dirs   []direction // the directions, followed by those of the queries to come
-	signs  []uint64    // the signs of dirs, adjacent, with so many words for each
-	words  int
+	signs  []uint64    // the signs of dirs, adjacent
+	words  int         // the number of words in signs for each direction
 }
 
 func newAnswers(d, most int) answers {

@@ -144,7 +144,7 @@ func evidenceLeft(st *sdk.Status, j *state.Journal, name string, fleet *fleetfil
 // ErrOtherState means that a state folder does not belong to the node and run of the node file.
 var ErrOtherState = errors.New("the state belongs to another node or run")
 
-// Kept reads the last release from a node's state folder. It replaces Snapshot.Model with the result of
+// Kept reads the last release from a node's state folder. It replaces State.X with the result of
 // [sdk.Fleet.Model] for this release. The error wraps fs.ErrNotExist if the node has made no release.
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*wire.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)

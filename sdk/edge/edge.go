@@ -218,8 +218,8 @@ func (n *Node) openLedger(cfg *sdk.Config, unit dpmech.Unit, o Options, store *s
 	return nil
 }
 
-// hasState returns the folder of a run's state, of any run but this one or of this one if it has made a release, or the
-// path of a run's certificate. It returns "" if there is none.
+// hasState returns the path of a trace of earlier releases: a certificate of any run, the state folder of another run, or
+// the state folder of this run if it holds a release. Without such a trace, hasState returns "".
 func (n *Node) hasState(store *state.Dir) (string, error) {
 	kept, err := store.Load()
 	if err != nil || len(kept) > 0 {

@@ -205,7 +205,8 @@ func (e *exam) flat(r *Losses) error {
 }
 
 // steep remarks that a run without noise diverges, if its steps exceed twice the inverse of the mean curvature of a loss
-// outside 0..1, or move the model by more than longest at once, and that losses look like a score, if they are negative and curve down.
+// outside 0..1, or move the model by more than longest at once, and that losses look like a score, if they are negative and
+// curve down.
 func (e *exam) steep(r *Losses) {
 	m, losses := e.f.Method, e.losses[0]
 	if r.Low >= 0 && r.High <= 1 {

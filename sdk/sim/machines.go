@@ -44,8 +44,8 @@ func Machines(fleet sdk.Planner, samples []int, noise func(client int) io.Reader
 	return cfgs, nil
 }
 
-// PairSecret returns the secret of pairwise noise of members i and j, in any order, in a simulation. It protects nobody, because anyone
-// can compute it.
+// PairSecret returns the secret of pairwise noise that members i and j share in a simulation. The order of i and j does not
+// matter. The secret protects nobody, because anyone can compute it.
 func PairSecret(seed uint64, i, j int) pair.Secret {
 	b := []byte("spade-edge simulated secret 1\n")
 	for _, x := range []uint64{seed, uint64(min(i, j)), uint64(max(i, j))} {
